@@ -1,0 +1,1 @@
+"""The part that runs on the host: standard library alone, Python 3.8 and newer."""

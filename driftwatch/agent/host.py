@@ -1,0 +1,235 @@
+"""The one door to the operating system: read, list, stat, link, run, environ. Behind it stands the real root or a recorded one.
+
+Every method either returns what the host said or raises a :class:`~driftwatch.agent.probe.Refusal`; ``attempt`` (and ``try_read`` and its
+kin) turn a refusal into a value where one thing may be missing by itself. Before each question its text goes to ``asking``, so that the
+runner can say what a probe that never came back was waiting for.
+"""
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from .probe import Absent, Refusal, Unknown, Unreadable
+
+MIB = 1 << 20
+
+
+class Stat(NamedTuple):
+    """One lstat: kind is ``file``, ``dir``, ``link`` or ``other``. Times in ns and inode are None on a recorded host; size in bytes."""
+
+    kind: str
+    size: int
+    mtime_ns: Optional[int] = None
+    ctime_ns: Optional[int] = None
+    inode: Optional[int] = None
+    uid: Optional[int] = None
+
+
+class Ran(NamedTuple):
+    """What became of a command that ended: its exit code (negative: signal) and both outputs, cut at 1 MiB each."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+
+class Digest(NamedTuple):
+    """The SHA-256 of a file's bytes (hex), their count, and the times of the file at the end of the read (None on a recorded host)."""
+
+    sha256: str
+    size: int
+    mtime_ns: Optional[int]
+    ctime_ns: Optional[int]
+
+
+class Target(NamedTuple):
+    """What to look at: an interpreter, its site-packages folders (first wins), the SGLang source tree if any, and why these."""
+
+    python: str
+    site_packages: Tuple[str, ...]
+    source: Optional[str]
+    because: str
+
+
+class Settings(NamedTuple):
+    """What the controller asked for. Paths are paths on the host."""
+
+    pythons: Tuple[str, ...] = ()
+    source: Optional[str] = None
+    log: Optional[str] = None
+    env_from_pid: Optional[int] = None
+    packages: Tuple[str, ...] = ("torch", "sgl_kernel", "sglang", "flashinfer", "triton", "transformers", "vllm")
+    env_prefixes: Tuple[str, ...] = ()
+    also_show: Tuple[str, ...] = ()
+    byte_budget: int = 2 << 30
+
+
+class Host:
+    """A host, as a collector sees it. ``root`` does the looking (:class:`~driftwatch.agent.real.RealRoot` or a recorded one)."""
+
+    def __init__(self, root: Any, settings: Settings, asking: Callable[[str], None] = lambda _text: None) -> None:
+        self.root = root
+        self.settings = settings
+        self.asking = asking
+        self.targets: Tuple[Target, ...] = ()
+        self.notes: List[str] = []
+
+    def read_bytes(self, path: str, limit: int = MIB) -> bytes:
+        """Return a regular file's bytes. More than ``limit`` of them, or what is no regular file, is Unreadable."""
+        self.asking("read " + path)
+        data: bytes = self.root.read(path, limit + 1)
+        if len(data) > limit:
+            raise Unreadable("%s: larger than %d bytes" % (path, limit))
+        return data
+
+    def read(self, path: str, limit: int = MIB) -> str:
+        """Return a text file; bytes that are no UTF-8 come as surrogates."""
+        return self.read_bytes(path, limit).decode("utf-8", "surrogateescape")
+
+    def head(self, path: str, size: int) -> str:
+        """Return at most the first ``size`` bytes of a text file."""
+        self.asking("read " + path)
+        data: bytes = self.root.read(path, size)
+        return data.decode("utf-8", "surrogateescape")
+
+    def tail(self, path: str, size: int) -> str:
+        """Return at most the last ``size`` bytes of a text file."""
+        self.asking("read " + path)
+        data: bytes = self.root.read_tail(path, size)
+        return data.decode("utf-8", "surrogateescape")
+
+    def read_apart(self, path: str, deadline_s: float = 1.0) -> bytes:
+        """Return the bytes of a file of ``/proc/PID`` that needs the target's mmap lock, read in a child of its own.
+
+        A stuck target then costs ``deadline_s`` and this one answer (TimedOut), not the probe. Source: aws/efs-utils#374, gpustack#3908.
+        """
+        self.asking("read " + path)
+        data: bytes = self.root.read_apart(path, 4 * MIB, deadline_s)
+        return data
+
+    def list(self, path: str) -> List[str]:
+        """Return the sorted names in a folder."""
+        self.asking("list " + path)
+        return sorted(self.root.names(path))
+
+    def stat(self, path: str) -> Stat:
+        """Return what lstat says of a path itself."""
+        self.asking("stat " + path)
+        found: Stat = self.root.stat(path)
+        return found
+
+    def link(self, path: str) -> str:
+        """Return the text of a symbolic link."""
+        self.asking("readlink " + path)
+        text: str = self.root.link(path)
+        return text
+
+    def real(self, path: str) -> str:
+        """Return the path with all links resolved; the last part need not exist (dangling links give what they point to)."""
+        self.asking("resolve " + path)
+        text: str = self.root.real(path)
+        return text
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a path leads to something; raises where the host does not let us know."""
+        self.asking("stat " + path)
+        try:
+            self.root.stat(self.root.real(path))
+        except Absent:
+            return False
+        return True
+
+    def walk(self, top: str, skip: Tuple[str, ...] = ("__pycache__",), depth: int = 64) -> Iterator[Tuple[str, Any]]:
+        """Yield ``(path below top, Stat)`` of all that is no folder, in sorted order, following no link.
+
+        Where a folder below cannot be listed, ``(its path, Unknown)`` is yielded instead; folders deeper than ``depth`` likewise.
+        """
+        stack = [""]
+        while stack:
+            below = stack.pop()
+            where = top + "/" + below if below else top
+            if below.count("/") >= depth:
+                yield below, Unknown("error", "%s: deeper than %d folders, not entered" % (where, depth))
+                continue
+            entries = self.entries(where) if not below else self.attempt(self.entries, where)
+            if isinstance(entries, Unknown):
+                yield below, entries
+                continue
+            folders = []
+            for name, stat in entries or ():
+                path = below + "/" + name if below else name
+                if stat.kind == "dir":
+                    if name not in skip:
+                        folders.append(path)
+                else:
+                    yield path, stat
+            stack.extend(reversed(folders))
+
+    def entries(self, path: str) -> List[Tuple[str, Stat]]:
+        """Return the sorted names in a folder, each with its lstat; what vanished meanwhile is left out."""
+        self.asking("list " + path)
+        found: List[Tuple[str, Stat]] = self.root.entries(path)
+        return found
+
+    def sha256(self, path: str, limit: int = 2 << 30) -> Digest:
+        """Return the digest of a regular file; Unreadable if it is larger than ``limit``, or changed or ended early while it was read."""
+        self.asking("hash " + path)
+        found: Digest = self.root.sha256(path, limit)
+        return found
+
+    def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Ran:
+        """Return what a command printed once it ended, whatever its exit code. Absent if there is no such command, TimedOut after ``deadline_s``.
+
+        ``env`` is added to the agent's own. The command and all below it are ended before TimedOut is raised; what could not be ended is reported.
+        """
+        self.asking("run " + " ".join(argv))
+        ran, note = self.root.run(argv, deadline_s, env or {})
+        if note:
+            self.notes.append(note)
+        answer: Ran = ran
+        return answer
+
+    def environ(self) -> Dict[str, str]:
+        """Return the variables of the shell that started the agent (of the recorder's shell, where one was recorded)."""
+        found: Dict[str, str] = self.root.environ()
+        return found
+
+    def uid(self) -> int:
+        """Return the user id that looks."""
+        number: int = self.root.uid()
+        return number
+
+    def pids(self) -> List[int]:
+        """Return the process ids that can be seen, sorted."""
+        return sorted(int(name) for name in self.list("/proc") if name.isdigit())
+
+    def nvml(self) -> Any:
+        """Return the ``pynvml`` module that came with the agent. Absent on a recorded host: NVML cannot be replayed."""
+        self.asking("load libnvidia-ml.so.1")
+        return self.root.nvml()
+
+    def attempt(self, question: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the answer of one question, None where the thing is known to be absent, Unknown where no answer came."""
+        try:
+            return question(*arguments)
+        except Absent:
+            return None
+        except Refusal as refusal:
+            return Unknown(refusal.status, str(refusal))
+
+    def try_read(self, path: str, limit: int = MIB) -> Any:
+        """Return the text of a file, None if it is absent, else Unknown."""
+        return self.attempt(self.read, path, limit)
+
+    def try_list(self, path: str) -> Any:
+        """Return the sorted names in a folder, None if it is absent, else Unknown."""
+        return self.attempt(self.list, path)
+
+    def try_run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Any:
+        """Return what a command printed (:class:`Ran`), None if there is no such command, else Unknown."""
+        return self.attempt(self.run, argv, deadline_s, env)
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the hexadecimal SHA-256 of some bytes."""
+    return hashlib.sha256(data).hexdigest()

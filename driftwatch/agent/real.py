@@ -1,0 +1,212 @@
+"""The real root: the host itself. The only file of the agent besides the runner that touches the operating system.
+
+Regular files are opened with O_NONBLOCK and O_NOFOLLOW only after their path was resolved, so that a FIFO or a device is refused and
+never waited for. Nothing is written, no signal goes to a process that is not our own child.
+"""
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib
+import os
+import stat
+from typing import Any, Dict, Iterator, List, NoReturn, Tuple
+
+from . import bounded
+from .host import Digest, Ran, Stat
+from .probe import Absent, Denied, Unreadable
+
+CHUNK = 1 << 20
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
+
+
+def refuse(path: str, failed: OSError) -> NoReturn:
+    """Raise the refusal that an OSError stands for: absent, denied, or unreadable with the errno's text."""
+    if failed.errno in GONE:
+        raise Absent("%s: %s" % (path, failed.strerror)) from None
+    if failed.errno in (errno.EACCES, errno.EPERM):
+        raise Denied("%s: %s (uid %d)" % (path, failed.strerror, os.geteuid())) from None
+    hint = "; the mount is stale: remount it" if failed.errno in (errno.ESTALE, errno.ENOTCONN) else ""
+    raise Unreadable("%s: %s %s%s" % (path, errno.errorcode.get(failed.errno or 0, "?"), failed.strerror, hint)) from None
+
+
+class RealRoot:
+    """The files and commands of the machine that the agent runs on."""
+
+    def read(self, path: str, limit: int) -> bytes:
+        """Return at most ``limit`` bytes from the start of a regular file."""
+        descriptor = self._open(path)
+        try:
+            return _read_up_to(descriptor, limit, path)
+        finally:
+            os.close(descriptor)
+
+    def read_tail(self, path: str, size: int) -> bytes:
+        """Return at most the last ``size`` bytes of a regular file."""
+        descriptor = self._open(path)
+        try:
+            os.lseek(descriptor, max(0, os.fstat(descriptor).st_size - size), os.SEEK_SET)
+            return _read_up_to(descriptor, size, path)
+        except OSError as failed:
+            refuse(path, failed)
+        finally:
+            os.close(descriptor)
+
+    def read_apart(self, path: str, limit: int, deadline_s: float) -> bytes:
+        """Return a file's bytes, opened and read in a child that is given up after ``deadline_s``."""
+        told = bounded.apart(lambda: self._told(path, limit), deadline_s, path)
+        if told[:1] == b"+":
+            return told[1:]
+        number = int(told[1:] or errno.EIO)
+        refuse(path, OSError(number, os.strerror(number)))
+
+    def _told(self, path: str, limit: int) -> bytes:
+        """Return ``+`` and the bytes, or ``-`` and the errno."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            return b"+" + os.read(descriptor, limit)
+        except OSError as failed:
+            return b"-%d" % (failed.errno or errno.EIO)
+
+    def names(self, path: str) -> List[str]:
+        """Return the names in a folder, in no order."""
+        try:
+            return os.listdir(path)
+        except OSError as failed:
+            refuse(path, failed)
+
+    def entries(self, path: str) -> List[Tuple[str, Stat]]:
+        """Return the sorted names in a folder with the lstat of each."""
+        try:
+            with os.scandir(path) as found:
+                return sorted((entry.name, _stat(entry.stat(follow_symlinks=False))) for entry in _present(found))
+        except OSError as failed:
+            refuse(path, failed)
+
+    def stat(self, path: str) -> Stat:
+        """Return what lstat says."""
+        try:
+            return _stat(os.lstat(path))
+        except OSError as failed:
+            refuse(path, failed)
+
+    def link(self, path: str) -> str:
+        """Return the text of a symbolic link."""
+        try:
+            return os.readlink(path)
+        except OSError as failed:
+            refuse(path, failed)
+
+    def real(self, path: str) -> str:
+        """Return the path without links; a loop is Unreadable."""
+        try:
+            found = os.path.realpath(path)
+            if os.path.islink(found):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            return found
+        except OSError as failed:
+            refuse(path, failed)
+
+    def sha256(self, path: str, limit: int) -> Digest:
+        """Return the digest of a regular file that held still while it was read; three tries, then Unreadable with both times."""
+        for _ in range(3):
+            descriptor = self._open(path, os.O_NOFOLLOW)
+            try:
+                before = os.fstat(descriptor)
+                if before.st_size > limit:
+                    raise Unreadable("%s: too large, not hashed: %d bytes" % (path, before.st_size))
+                digest, size = _hash(descriptor, before.st_size, path)
+                after = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+            if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
+                if size != after.st_size:
+                    raise Unreadable("%s: size changed while read: %d bytes told, %d read" % (path, after.st_size, size))
+                return Digest(digest, size, after.st_mtime_ns, after.st_ctime_ns)
+        raise Unreadable("%s: changing while it is read: mtime_ns %d, then %d" % (path, before.st_mtime_ns, after.st_mtime_ns))
+
+    def run(self, argv: List[str], deadline_s: float, env: Dict[str, str]) -> Tuple[Ran, str]:
+        """Return what a command printed, and a note."""
+        return bounded.run(argv, deadline_s, env)
+
+    def environ(self) -> Dict[str, str]:
+        """Return our own environment."""
+        return dict(os.environ)
+
+    def uid(self) -> int:
+        """Return our effective user id."""
+        return os.geteuid()
+
+    def nvml(self) -> Any:
+        """Return the pynvml module that was shipped beside the agent."""
+        try:
+            return importlib.import_module("pynvml")
+        except ImportError as failed:
+            raise Absent("pynvml did not come with the agent: %s" % failed) from None
+
+    def _open(self, path: str, flags: int = 0) -> int:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+        except OSError as failed:
+            if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP):
+                raise Unreadable("%s: not a regular file" % path) from None
+            refuse(path, failed)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise Unreadable("%s: not a regular file" % path)
+        return descriptor
+
+
+def _present(found: Iterator["os.DirEntry[str]"]) -> Iterator["os.DirEntry[str]"]:
+    """Yield the entries that can still be asked for their lstat."""
+    for entry in found:
+        try:
+            entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        yield entry
+
+
+def _stat(found: os.stat_result) -> Stat:
+    kind = "file" if stat.S_ISREG(found.st_mode) else "dir" if stat.S_ISDIR(found.st_mode) else "link" if stat.S_ISLNK(found.st_mode) else "other"
+    return Stat(kind, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_uid)
+
+
+def _read_up_to(descriptor: int, limit: int, path: str) -> bytes:
+    pieces = []
+    left = limit
+    try:
+        while left > 0:
+            piece = os.read(descriptor, min(left, CHUNK))
+            if not piece:
+                break
+            pieces.append(piece)
+            left -= len(piece)
+    except OSError as failed:
+        refuse("%s at byte %d" % (path, limit - left), failed)
+    return b"".join(pieces)
+
+
+def _hash(descriptor: int, expected: int, path: str) -> Tuple[str, int]:
+    """Return the digest and the count of bytes; never more than ``expected`` + 1 MiB, so that an endless file ends."""
+    try:
+        first = os.read(descriptor, min(expected + 1, CHUNK))
+        digest = hashlib.sha256(first)
+        size = len(first)
+        if size <= expected and (size < expected or expected >= CHUNK):
+            size = _hash_rest(descriptor, digest, size, expected)
+    except OSError as failed:
+        refuse("%s while hashed" % path, failed)
+    return digest.hexdigest(), size
+
+
+def _hash_rest(descriptor: int, digest: Any, size: int, expected: int) -> int:
+    room = bytearray(CHUNK)
+    view = memoryview(room)
+    while size <= expected:
+        count = os.readv(descriptor, [room])
+        if count == 0:
+            break
+        digest.update(view[:count])
+        size += count
+    return size

@@ -1,0 +1,141 @@
+"""What an explanation says: plain frozen values, already worded. Every report is laid out from these (docs/explanation.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from driftwatch.compare.change import Change
+from driftwatch.model import Symptom
+
+Word = Literal["LIKELY", "SEVERAL", "DRIFT", "SAME", "UNKNOWN"]
+Label = Literal["confirm", "look", "try", "undo", "retry"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A thing that can be blamed: a kind of docs/explanation.md and its own name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """One piece of evidence: a sentence, its weight in log-odds (+ for, - against, 0 an open question) and the facts it rests on."""
+
+    says: str
+    weight: float
+    facts: tuple[str, ...] = ()
+
+    @property
+    def sign(self) -> str:
+        """Return ``+``, ``-`` or ``?`` as the weight is for, against, or open."""
+        return "+" if self.weight > 0 else "-" if self.weight < 0 else "?"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line to paste: confirm and look change nothing, try changes one thing, undo goes back, retry asks a probe again."""
+
+    label: Label
+    run: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A worked line of arithmetic: rows of (formula with numbers, result, remark) and one caption with units."""
+
+    caption: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One hypothesis that the facts support. ``mark`` is ``~ + - !`` (disagrees inside one host) or ``?``; good and bad are JSON values."""
+
+    subject: Subject
+    layer: str
+    fact: str
+    mark: str
+    good: Any
+    bad: Any
+    confidence: float
+    because: tuple[Term, ...]
+    carrier: str = ""
+    commands: tuple[Command, ...] = ()
+    sum: Sum | None = None
+
+    @property
+    def strength(self) -> str:
+        """Return strong (>= 0.8), likely (>= 0.5) or weak."""
+        return "strong" if self.confidence >= 0.8 else "likely" if self.confidence >= 0.5 else "weak"
+
+
+@dataclass(frozen=True)
+class RuledOut:
+    """A subject that someone would have suspected, read on both sides and equal. ``because`` is the proof."""
+
+    subject: Subject
+    because: str
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A question without an answer. ``matters`` tells whether it could hide a suspect; ``settle`` is the command that would settle it."""
+
+    subject: Subject
+    status: str
+    side: Literal["good", "bad", "both"]
+    reason: str
+    settle: str = ""
+    matters: bool = True
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Changes that happened together: a title and the changes it holds."""
+
+    title: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One snapshot of the pair, as a reader needs it. ``outcome`` says how the server did there, as far as is known."""
+
+    host: str | None
+    taken_at: str | None
+    id: str | None
+    source: str
+    ref: str
+    outcome: str
+    answered: int
+    planned: int
+    facts: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The whole answer. ``standing_gaps`` are questions unanswered on both sides for the same reason: (what, command that would close it)."""
+
+    good: Side
+    bad: Side
+    symptom: Symptom | None
+    symptom_from: str | None
+    word: Word
+    verdict: str
+    suspects: tuple[Suspect, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    changes: tuple[Change, ...] = ()
+    events: tuple[Event, ...] = ()
+    standing_gaps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code that goes with the word: SAME 0; LIKELY, SEVERAL, DRIFT 1; UNKNOWN 3."""
+        return {"SAME": 0, "UNKNOWN": 3}.get(self.word, 1)
