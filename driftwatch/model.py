@@ -210,8 +210,10 @@ def to_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return a snapshot as the JSON object of format 1, without its id."""
     document: dict[str, Any] = {
         "format": FORMAT, "host": snapshot.host, "taken_at": snapshot.taken_at, "source": snapshot.source, "agent": dict(snapshot.agent),
-        "targets": [dict(target) for target in snapshot.targets], "probes": {name: _probe_document(result) for name, result in snapshot.probes.items()},
-        "volatile": list(snapshot.volatile), "facts": dict(snapshot.facts), "symptom": _symptom_document(snapshot.symptom), "redaction": dict(snapshot.redaction),
+        "targets": [dict(target) for target in snapshot.targets],
+        "probes": {name: _probe_document(result) for name, result in snapshot.probes.items()},
+        "volatile": list(snapshot.volatile), "facts": dict(snapshot.facts), "symptom": _symptom_document(snapshot.symptom),
+        "redaction": dict(snapshot.redaction),
     }
     document.update(snapshot.extra)
     rounded: dict[str, Any] = round3(document)
@@ -272,8 +274,8 @@ def _build(document: dict[str, Any]) -> Snapshot:
         probes = {name: _probe(name, entry) for name, entry in document["probes"].items()}
         symptom = document["symptom"]
         return Snapshot(
-            host=document["host"], taken_at=document["taken_at"], source=document["source"], agent=document["agent"], targets=tuple(document["targets"]),
-            probes=probes, volatile=tuple(map(str, document["volatile"])), facts=document["facts"], redaction=document["redaction"],
+            host=document["host"], taken_at=document["taken_at"], source=document["source"], agent=document["agent"],
+            targets=tuple(document["targets"]), probes=probes, volatile=tuple(map(str, document["volatile"])), facts=document["facts"], redaction=document["redaction"],
             symptom=None if symptom is None else Symptom(symptom.get("class"), symptom.get("signature"), symptom.get("log")),
             extra={key: value for key, value in document.items() if key not in _SHAPES and key not in ("format", "id")},
         )
@@ -285,7 +287,7 @@ def _probe(name: str, entry: Any) -> ProbeResult:
     if not isinstance(entry, dict) or entry.get("status") not in STATUSES:
         raise ModelError(f"probes/{name} has no known status")
     return ProbeResult(
-        status=entry["status"], elapsed_s=float(entry.get("elapsed_s", 0.0)), deadline_s=entry.get("deadline_s"), reason=str(entry.get("reason", "")),
-        tells=tuple(map(str, entry.get("tells", ()))), tools=tuple(map(str, entry.get("tools", ()))), left_behind=tuple(entry.get("left_behind", ())),
-        notes=tuple(map(str, entry.get("notes", ()))),
+        status=entry["status"], elapsed_s=float(entry.get("elapsed_s", 0.0)), deadline_s=entry.get("deadline_s"),
+        reason=str(entry.get("reason", "")), tells=tuple(map(str, entry.get("tells", ()))), tools=tuple(map(str, entry.get("tools", ()))),
+        left_behind=tuple(entry.get("left_behind", ())), notes=tuple(map(str, entry.get("notes", ()))),
     )

@@ -10,11 +10,12 @@ from driftwatch.model import Known, ModelError, ProbeResult, Snapshot, Symptom, 
 
 
 def snapshot(facts=None, **statuses):
-    probes = {name: ProbeResult(status, reason="why" if status not in {"ok", "absent"} else "", tells=TELLS.get(name, (name + "/*",))) for name, status in statuses.items()}
+    probes = {name: ProbeResult(status, reason=REASON.get(status, "why"), tells=TELLS.get(name, (name + "/*",))) for name, status in statuses.items()}
     return Snapshot(host="gpu-a", taken_at="2026-03-02T10:00:00Z", probes=probes, facts=facts or {}, volatile=("system/uptime_s", "gpus/*/used_mib"))
 
 
-TELLS = {"packages": ("packages/*",), "versions": ("packages/*/text_version", "torch/version"), "nvml": ("gpus/*", "driver/version"), "driver": ("driver/*",)}
+REASON = {"ok": "", "absent": ""}
+TELLS = {"packages": ("packages/*",), "versions": ("packages/*/text_version", "torch/version"), "nvml": ("gpus/*", "driver/version")}
 
 
 def document(made=None):
@@ -57,14 +58,16 @@ def test_what_lies_below_an_unknown_fact_is_unknown():
 
 
 @pytest.mark.parametrize(("path", "glob", "is_match"), [
-    ("a/b/c", "a/*", True), ("a", "a/*", False), ("a/b/c", "a/*/c", True), ("a/b/x/c", "a/*/c", False), ("a/b", "a/b", True), ("a/bc", "a/b", False), ("a/x\ny", "a/*", True),
+    ("a/b/c", "a/*", True), ("a", "a/*", False), ("a/b/c", "a/*/c", True), ("a/b/x/c", "a/*/c", False), ("a/b", "a/b", True), ("a/bc", "a/b", False),
+    ("a/x\ny", "a/*", True),
 ])
 def test_globs_match_within_parts_and_everything_below_a_closing_star(path, glob, is_match):
     assert matches(path, (glob,)) is is_match
 
 
 def test_a_document_round_trips():
-    made = Snapshot("h", "2026-03-02T10:00:00Z", probes={"a": ProbeResult("timeout", 1.23456, 2.0, "r", ("a/*",), ("t",), ({"pid": 1},), ("n",))}, facts={"a/b": [1, None]},
+    probe = ProbeResult("timeout", 1.23456, 2.0, "r", ("a/*",), ("t",), ({"pid": 1},), ("n",))
+    made = Snapshot("h", "2026-03-02T10:00:00Z", probes={"a": probe}, facts={"a/b": [1, None]},
                     symptom=Symptom("oom", "s", None), extra={"partial": True})
     again = from_document(json.loads(json.dumps(document(made))))
     assert again.id == made.id
@@ -90,8 +93,10 @@ def test_a_newer_format_is_named_as_newer():
         from_document({**document(), "format": 2})
 
 
-@pytest.mark.parametrize("wrong", [{"format": True}, {"format": "1"}, {"format": 0}, {"facts": []}, {"host": 5}, {"id": None}, {"probes": {"a": {"status": "fine"}}}, {"probes": {"a": 1}},
-                                   {"symptom": []}])
+@pytest.mark.parametrize("wrong", [
+    {"format": True}, {"format": "1"}, {"format": 0}, {"facts": []}, {"host": 5}, {"id": None}, {"probes": {"a": {"status": "fine"}}}, {"probes": {"a": 1}},
+    {"symptom": []},
+])
 def test_a_document_of_another_shape_is_refused(wrong):
     made = {**document(), **wrong}
     if "id" not in wrong:

@@ -28,7 +28,7 @@ def main(nonce: str, order_text: bytes) -> NoReturn:
 
 
 def _settings(given: Dict[str, Any]) -> Settings:
-    return Settings(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    return Settings()._replace(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
 
 
 def _root(order: Dict[str, Any]) -> Any:

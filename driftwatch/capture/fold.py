@@ -48,6 +48,6 @@ class Fold:
         if told is None or told.get("status") not in STATUSES:
             return ProbeResult("lost", deadline_s=probe.deadline_s, reason=lost, tells=probe.tells)
         return ProbeResult(
-            status=told["status"], elapsed_s=float(told.get("elapsed_s", 0.0)), deadline_s=probe.deadline_s, reason=str(told.get("reason", "")), tells=probe.tells,
-            tools=tuple(told.get("tools", ())), left_behind=tuple(told.get("left_behind", ())), notes=tuple(told.get("notes", ())),
+            status=told["status"], elapsed_s=float(told.get("elapsed_s", 0.0)), deadline_s=probe.deadline_s, reason=str(told.get("reason", "")),
+            tells=probe.tells, tools=tuple(told.get("tools", ())), left_behind=tuple(told.get("left_behind", ())), notes=tuple(told.get("notes", ())),
         )

@@ -74,7 +74,7 @@ def _unreachable(described: Mapping[str, Any], order: Order) -> Snapshot:
 
 
 def _take(host: str, transport: Transport, order: Order, taken_at: str, *, recorded_at: str | None = None) -> Snapshot:
-    shipment = Shipment(nonce=secrets.token_hex(8), pythons=order.agent_pythons, payload=lambda remaining_s: payload(_wire_order(order, remaining_s, recorded_at)))
+    shipment = Shipment(secrets.token_hex(8), order.agent_pythons, lambda remaining_s: payload(_wire_order(order, remaining_s, recorded_at)))
     fold = Fold()
     lost = "the agent ended without telling of it"
     frames = transport.stream(shipment, order.deadline_s)
@@ -91,9 +91,10 @@ def _take(host: str, transport: Transport, order: Order, taken_at: str, *, recor
 
 def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> dict[str, Any]:
     return {
-        "plan": [_planned(offer.probe, offer.module) for offer in order.plan.asked], "deadline_s": max(LEAST_S, remaining_s - MARGIN_S), "recorded": recorded_at,
-        "key": order.key.hex(), "settings": {"pythons": list(order.pythons), "source": order.source, "log": order.log, "env_from_pid": order.env_from_pid,
-                                             "also_show": list(order.also_show)},
+        "plan": [_planned(offer.probe, offer.module) for offer in order.plan.asked], "deadline_s": max(LEAST_S, remaining_s - MARGIN_S),
+        "recorded": recorded_at, "key": order.key.hex(),
+        "settings": {"pythons": list(order.pythons), "source": order.source, "log": order.log, "env_from_pid": order.env_from_pid,
+                     "also_show": list(order.also_show)},
     }
 
 
@@ -106,8 +107,9 @@ def _build(host: str, taken_at: str, order: Order, fold: Fold, lost: str, source
     plan = order.plan
     agent: dict[str, Any] = {"sha256": bundle()[1], "deadline_s": order.deadline_s}
     agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin})
-    volatile = sorted({glob for probe in (*(offer.probe for offer in plan.asked), *(one for one, _ in plan.left_out.values())) for glob in probe.volatile})
+    every = [*(offer.probe for offer in plan.asked), *(probe for probe, _ in plan.left_out.values())]
+    volatile = tuple(sorted({glob for probe in every for glob in probe.volatile}))
     return Snapshot(
-        host=host, taken_at=taken_at, source=source, agent=agent, targets=fold.targets, probes=fold.probes(plan, lost), volatile=tuple(volatile), facts=fold.facts,
-        redaction={"key_id": order.key_id} if order.key_id else {}, extra={"partial": True} if plan.is_partial else {},
+        host=host, taken_at=taken_at, source=source, agent=agent, targets=fold.targets, probes=fold.probes(plan, lost), volatile=volatile,
+        facts=fold.facts, redaction={"key_id": order.key_id} if order.key_id else {}, extra={"partial": True} if plan.is_partial else {},
     )

@@ -137,7 +137,9 @@ def test_a_command_that_is_not_there_is_absent(host):
     assert host.try_run(["driftwatch-no-such-command"]) is None
 
 
-@pytest.mark.parametrize("script", ["sleep 100", "trap '' TERM; while :; do sleep 1; done", "sleep 100; exit 0", "for i in 1 2 3 4 5; do sleep 100 & done; wait"])
+@pytest.mark.parametrize("script", [
+    "sleep 100", "trap '' TERM; while :; do sleep 1; done", "sleep 100; exit 0", "for i in 1 2 3 4 5; do sleep 100 & done; wait",
+])
 def test_a_command_that_does_not_end_is_ended_with_all_below_it(host, script, tmp_path):
     begun = time.monotonic()
     with pytest.raises(TimedOut, match=r"did not end in 0\.3 s"):

@@ -74,8 +74,10 @@ def test_files_folders_links_and_commands_answer(host):
 
 
 @pytest.mark.parametrize(("ask", "refusal"), [
-    (lambda host: host.read("/etc/nope"), Absent), (lambda host: host.read("/home/x"), NotRecorded), (lambda host: host.read("/root/secret/key"), Denied),
-    (lambda host: host.stat("/mnt/models/x"), TimedOut), (lambda host: host.run(["nvidia-smi", "-q"]), TimedOut), (lambda host: host.run(["nope"]), NotRecorded),
+    (lambda host: host.read("/etc/nope"), Absent), (lambda host: host.read("/home/x"), NotRecorded),
+    (lambda host: host.read("/root/secret/key"), Denied),
+    (lambda host: host.stat("/mnt/models/x"), TimedOut), (lambda host: host.run(["nvidia-smi", "-q"]), TimedOut),
+    (lambda host: host.run(["nope"]), NotRecorded),
     (lambda host: host.run(["docker", "ps"]), Absent), (lambda host: host.read("/loop"), Unreadable), (lambda host: host.read("/etc"), Unreadable),
     (lambda host: host.environ(), NotRecorded), (lambda host: host.nvml(), Absent), (lambda host: host.read("/big", 50), Unreadable),
 ])

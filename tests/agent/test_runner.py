@@ -88,8 +88,8 @@ PROBES = tuple(probe(one) for one in (good, hangs, stubborn, crashes, leaves_wit
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    names = ("good", "hangs", "stubborn", "crashes", "leaves_without_a_word", "has_a_bug", "is_refused", "finds_nothing", "floods", "leaves_an_orphan", "prints")
-    return lab.run(tmp_path_factory.mktemp("agent"), TRIAL, *map(planned, names))
+    names = "good hangs stubborn crashes leaves_without_a_word has_a_bug is_refused finds_nothing floods leaves_an_orphan prints"
+    return lab.run(tmp_path_factory.mktemp("agent"), TRIAL, *map(planned, names.split()))
 
 
 def is_alive(pid):

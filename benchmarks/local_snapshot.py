@@ -1,0 +1,108 @@
+"""A snapshot of this machine against what people run instead: ``python benchmarks/local_snapshot.py [--work DIR] [--rounds N]``.
+
+One virtual environment with torch (CPU build) and 250 distributions, and the source tree of sglang 0.5.9 (1,936 files). The distributions that
+fill up to 250 are made on the spot: 40 modules each, a RECORD, a METADATA with ten requirements. Goals: at most 0.35 times
+``torch.utils.collect_env``, at most 0.4 times ``ansible -m setup``; over loopback SSH at most one ssh login more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from round_robin import Row, compare, compile_all, table
+
+ONLY = "system,driver,packages,sources,git,servers,env"
+DISTRIBUTIONS = 250
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def build_environment(work: Path) -> tuple[Path, str]:
+    """Return the interpreter of the environment that is looked at, and why its torch is missing ("" if it is there)."""
+    python = work / "serve/bin/python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", work / "serve"], check=True)
+    why_not = pip_install(python, "torch==2.13.0")
+    site = next((work / "serve/lib").glob("python3*/site-packages"))
+    for number in range(DISTRIBUTIONS - len(list(site.glob("*.dist-info")))):
+        fill(site, f"filler_{number:03d}")
+    return python, why_not
+
+
+def pip_install(python: Path, *requirements: str) -> str:
+    """Install into an environment; return "" or why it could not be done."""
+    done = subprocess.run([python, "-m", "pip", "install", "-q", *requirements], check=False, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][:80]
+
+
+def fill(site: Path, name: str) -> None:
+    """Make one distribution of 40 modules."""
+    package, facts = site / name, site / f"{name}-1.0.0.dist-info"
+    package.mkdir()
+    facts.mkdir()
+    record = []
+    for number in range(40):
+        text = f"VALUE = {number}\n" * 50
+        (package / f"module_{number}.py").write_text(text)
+        record.append(f"{name}/module_{number}.py,sha256=AAAA,{len(text)}")
+    requires = "".join(f"Requires-Dist: other-{number}>=1.{number}\n" for number in range(10))
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n{requires}\nlong text\n" + "words and words\n" * 200)
+    (facts / "INSTALLER").write_text("pip\n")
+    (facts / "RECORD").write_text("\n".join(record) + "\n")
+
+
+def fetch_tree(work: Path) -> tuple[Path, str]:
+    """Return the sglang 0.5.9 tree and why it is missing ("" if it is there)."""
+    tree = work / "sglang-0.5.9"
+    if not tree.exists():
+        fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--python-version", "3.12", "--only-binary=:all:", "-d", work, "sglang==0.5.9"]
+        done = subprocess.run(fetch, check=False, capture_output=True, text=True)
+        wheel = next(work.glob("sglang-0.5.9-*.whl"), None)
+        if wheel is None:
+            return tree, done.stderr.strip()[-80:]
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tree)
+    return tree, ""
+
+
+def rows(work: Path) -> list[Row]:
+    """Return what is compared; a peer that cannot be had says why."""
+    python, no_torch = build_environment(work)
+    tree, no_tree = fetch_tree(work)
+    ansible = work / "ansible"
+    if not (ansible / "bin/ansible").exists():
+        subprocess.run([sys.executable, "-m", "venv", ansible], check=True)
+    no_ansible = pip_install(ansible / "bin/python", "ansible-core")
+    snapshot = (sys.executable, "-m", "driftwatch", "snapshot", "local", "--python", str(python), "--source", str(tree), "--out", str(work / "out.json"))
+    facter = shutil.which("facter")
+    return [
+        Row("driftwatch snapshot --only " + ONLY, (*snapshot, "--only", ONLY), why_not=no_tree),
+        Row("driftwatch snapshot", snapshot, why_not=no_tree),
+        Row("python -m torch.utils.collect_env", (str(python), "-m", "torch.utils.collect_env"), why_not=no_torch),
+        Row("ansible -m setup", (str(ansible / "bin/ansible"), "localhost", "-m", "setup"), why_not=no_ansible),
+        Row("facter", (facter or "",), why_not="" if facter else "not installed"),
+        Row("driftwatch --help", (sys.executable, "-m", "driftwatch", "--help")),
+        Row("python -c pass", (sys.executable, "-c", "pass")),
+    ]
+
+
+def main() -> None:
+    """Build what is missing, measure, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path.home() / ".cache/driftwatch-benchmarks")
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    compared = rows(given.work)
+    compile_all(ROOT / "driftwatch")
+    costs = compare(compared, given.rounds)
+    first = next(row.name for row in compared if not row.why_not)
+    print(table(compared, costs, first))
+
+
+if __name__ == "__main__":
+    main()
