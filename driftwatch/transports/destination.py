@@ -1,0 +1,98 @@
+"""Destinations: what a user may write for a host, and nothing else. Starts no process and asks no name server."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .wire import visible
+
+HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
+ADDRESS = re.compile(r"[0-9A-Fa-f:.]+")
+USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+PORT = re.compile(r"[0-9]{1,5}")
+SCHEME = re.compile(r"[a-z][a-z0-9]{0,31}")
+DEFAULT_SCHEME = "openssh"
+SAME_AS = {"ssh": "openssh"}
+
+
+class BadDestination(ValueError):
+    """A text that names no host: one sentence that shows it, escaped, and says what would do."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where to go: the scheme names the transport; user "" and port 0 leave the choice to it (and to the user's ssh_config)."""
+
+    scheme: str
+    host: str
+    user: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        """Return it as people write it."""
+        if self.scheme == "local":
+            return "local"
+        user = f"{self.user}@" if self.user else ""
+        host = f"[{self.host}]" if self.port and ":" in self.host else self.host
+        port = f":{self.port}" if self.port else ""
+        scheme = "ssh" if self.scheme == DEFAULT_SCHEME else self.scheme
+        return f"{scheme}://{user}{host}{port}" if port or scheme != "ssh" else f"{user}{host}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the user wants it done. ``ssh_options`` are ssh's own, as ``Name=value``; ``known_hosts`` and ``identity`` stand for the usual files."""
+
+    ssh_config: str = ""
+    ssh_options: tuple[str, ...] = ()
+    known_hosts: str = ""
+    identity: str = ""
+
+
+LOCAL = Destination("local", "local")
+USUAL = Options()
+
+
+def parse_destination(text: str, default_scheme: str = DEFAULT_SCHEME) -> Destination:
+    """Return the destination that HOST, USER@HOST, SCHEME://USER@HOST:PORT or ``local`` names; BadDestination for anything else."""
+    if text == "local":
+        return LOCAL
+    scheme, mark, rest = text.rpartition("://")
+    if not mark:
+        return _parse_login(text, default_scheme, port="", login=text)
+    if SCHEME.fullmatch(scheme) is None:
+        raise _refusal(text, "the scheme before :// is no plain word")
+    login, port = _split_port(rest.removesuffix("/"))
+    return _parse_login(text, SAME_AS.get(scheme, scheme), port=port, login=login)
+
+
+def _split_port(login: str) -> tuple[str, str]:
+    """Return the login and the port, "" if none. More than one colon is an IPv6 address, whose port needs brackets: [ADDRESS]:PORT."""
+    bracketed = re.fullmatch(r"((?:[^\[\]@]*@)?)\[([^\[\]]*)\](?::(.+))?", login, re.DOTALL)
+    if bracketed:
+        return bracketed[1] + bracketed[2], bracketed[3] or ""
+    if login.rpartition("@")[2].count(":") != 1:
+        return login, ""
+    login, _, port = login.rpartition(":")
+    return login, port or "empty"
+
+
+def _parse_login(text: str, scheme: str, *, port: str, login: str) -> Destination:
+    user, mark, host = login.rpartition("@")
+    if mark and USER.fullmatch(user) is None:
+        raise _refusal(text, "the user before @ may hold letters, digits, dot, underscore and hyphen, and no hyphen first")
+    if not host:
+        raise _refusal(text, "it names no host")
+    if HOST.fullmatch(host) is None:
+        raise _refusal(text, "a host has at most 253 letters, digits, dots, colons, underscores and hyphens, and starts with a letter or a digit")
+    if host.count(":") == 1:
+        raise _refusal(text, "a port is written with its scheme, as in ssh://HOST:PORT")
+    if ":" in host and ADDRESS.fullmatch(host) is None:
+        raise _refusal(text, "only an IPv6 address holds colons")
+    if port and (PORT.fullmatch(port) is None or not 1 <= int(port) <= 65535):
+        raise _refusal(text, "a port is a number from 1 to 65535")
+    return Destination(scheme, host, user, int(port or 0))
+
+
+def _refusal(text: str, why: str) -> BadDestination:
+    return BadDestination(f'"{visible(text, 80)}" is no destination: {why}')
