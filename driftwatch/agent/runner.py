@@ -224,7 +224,7 @@ class Runner:
             one.outcome = {"status": "error", "reason": "more than %d bytes of facts: cut" % planned.cap_bytes}
             one.phase, one.next_step = "kill", now + GIVE_UP_AFTER_S
         elif now - one.started >= limit - planned.early_term_s:
-            one.outcome = self._timed_out(one, limit)
+            one.outcome = self._timed_out(one, now - one.started, limit)
             one.phase, one.next_step = "term", now + max(KILL_AFTER_S, planned.early_term_s)
             processes.send([one.pid, *processes.below(one.pid)], signal.SIGTERM)
         elif now - one.started >= limit / 2 and not one.is_named_slow:
@@ -244,10 +244,10 @@ class Runner:
             if orphan not in probes and orphan not in self.left:
                 one.family.update([orphan, *processes.below(orphan)])
 
-    def _timed_out(self, one: Running, limit: float) -> Dict[str, Any]:
+    def _timed_out(self, one: Running, elapsed_s: float, limit: float) -> Dict[str, Any]:
         question = one.question()
-        why = "the agent's own deadline came first" if limit < one.planned.deadline_s else "deadline"
-        reason = "no answer in %g s (%s)" % (round(limit, 1), why) + ("; it was waiting for: %s" % question if question else "")
+        why = " (the agent's own deadline came first)" if limit < one.planned.deadline_s else ""
+        reason = "no answer in %g s%s" % (round(elapsed_s, 1), why) + ("; it was waiting for: %s" % question if question else "")
         return {"status": "timeout", "reason": reason, "tools": [question.partition(" ")[2].split(" ")[0]] if question else []}
 
     def _name_slow(self, one: Running, now: float) -> None:
