@@ -1,0 +1,1 @@
+"""Snapshots and files: one immutable JSON file a snapshot."""

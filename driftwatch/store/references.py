@@ -1,0 +1,154 @@
+"""What a REF names: HOST@which in the store, a snapshot file, a recorded host, or standard input. Reads names only, and says what it cannot find."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from driftwatch.store.errors import StoreError
+from driftwatch.store.files import Entry, FileStore
+from driftwatch.store.labels import label_names, load_label
+from driftwatch.store.names import ID_DIGITS, check_label, is_label
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
+FILE_ENDINGS = (".json", ".txt", ".log", *ARCHIVES)
+_LAST = re.compile(r"last(?:~(\d{1,6}))?\Z")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?\Z")
+_HEX = re.compile(r"[0-9a-f]{7,64}\Z")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a REF turned out to name. ``recorded`` is a recorded host at ``path``, which has to be captured before it can be read."""
+
+    text: str
+    kind: Literal["stored", "file", "recorded", "stdin"]
+    path: Path | None = None
+    entry: Entry | None = None
+
+
+def resolve(text: str, store: FileStore) -> Reference:
+    """Return what a REF names. Raises StoreError that says what is missing, where it was looked for, and what to do."""
+    if text == "-":
+        return Reference(text, "stdin")
+    if is_path(text):
+        return Reference(text, "recorded" if is_recorded(text) else "file", Path(text))
+    host, at, which = text.rpartition("@")
+    if not at or not host or not which:
+        raise _no_reference(text, store)
+    entry = find(store, host, which)
+    return Reference(text, "stored", entry.path, entry)
+
+
+def is_path(text: str) -> bool:
+    """Tell whether a REF is a path: it holds a slash or has the ending of a snapshot, dump or archive."""
+    return "/" in text or text.endswith(FILE_ENDINGS)
+
+
+def is_recorded(text: str) -> bool:
+    """Tell whether a path is a recorded host: a folder with host.json, an archive, or a folder named behind an archive."""
+    path = Path(text)
+    try:
+        if path.is_dir():
+            return (path / "host.json").exists()
+        return any(str(one).endswith(ARCHIVES) and one.is_file() for one in (path, *path.parents))
+    except (OSError, ValueError):
+        return False
+
+
+def find(store: FileStore, host: str, which: str) -> Entry:
+    """Return the stored snapshot of a host that ``which`` means: a label, last, last~N, a UTC date or minute, or 7 or more digits of an id."""
+    entries = store.entries(host)
+    if not entries:
+        raise unknown_host(store, host, which)
+    if found := _LAST.match(which):
+        return _nth_last(store, host, entries, int(found[1] or 0))
+    if _DATE.match(which):
+        return _not_after(store, host, entries, which)
+    if is_label(which):
+        return _labelled(store, host, entries, which)
+    if _HEX.match(which):
+        return _by_digits(store, host, entries, which)
+    if "." in which or which in store.hosts():
+        raise _ssh_login(host, which)
+    check_label(which)
+    raise StoreError(f"{host}@{which} names nothing", _where(store, host, entries), f"driftwatch list {host}")
+
+
+def _nth_last(store: FileStore, host: str, entries: tuple[Entry, ...], back: int) -> Entry:
+    whole = [entry for entry in entries if not entry.name.is_partial]
+    if back < len(whole):
+        return whole[-1 - back]
+    said = f"{host} has {counted(len(whole), 'whole snapshot')}, so there is no last~{back}" if whole else f"{host} has no whole snapshot, only partial ones"
+    raise StoreError(said, _where(store, host, entries), f"driftwatch list {host}")
+
+
+def _not_after(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+    """Return the newest whole snapshot that is not after the end of the day, minute or second told."""
+    end = which.rstrip("Z").replace("-", "").replace(":", "") + "~"
+    for entry in reversed(entries):
+        if entry.name.compact < end and not entry.name.is_partial:
+            return entry
+    said = f"no snapshot of {host} is as old as {which}; the oldest is of {entries[0].name.taken_at}"
+    raise StoreError(said, _where(store, host, entries), f"driftwatch list {host}")
+
+
+def _labelled(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+    names = label_names(store, host)
+    if which not in names:
+        if which in store.hosts():
+            raise _ssh_login(host, which)
+        do = f"driftwatch tag {which} {host}@{entries[-1].name.taken_at[:10]}   or   driftwatch list {host}"
+        raise StoreError(f'no snapshot of {host} is tagged "{which}"', _where(store, host, entries), do)
+    label = load_label(store, host, which)
+    for entry in entries:
+        if entry.path.name == label.file:
+            return entry
+    place = f"{store.folder(host)}/{label.file}"
+    raise StoreError(f'the snapshot that {host} has tagged "{which}" is gone', place, f"driftwatch tag {which} REF   sets the tag anew")
+
+
+def _by_digits(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+    found = [entry for entry in entries if entry.name.short_id.startswith(which[:ID_DIGITS])]
+    if len(found) == 1:
+        return found[0]
+    said = f"{len(found)} snapshots of {host} begin with {which}" if found else f"no snapshot of {host} begins with {which}"
+    raise StoreError(said, _where(store, host, entries), "give more digits" if found else f"driftwatch list {host}")
+
+
+def _where(store: FileStore, host: str, entries: tuple[Entry, ...]) -> str:
+    """Return the place and what is there, for an error."""
+    tags = ", ".join(label_names(store, host)) or "none"
+    return f"{store.folder(host)} ({counted(len(entries), 'snapshot')}, tags: {tags})"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count with its thing, in the plural where it has to be."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def _ssh_login(user: str, host: str) -> StoreError:
+    return StoreError(f"{user}@{host} is an SSH login; did you mean {host}@last?", do="a REF is HOST@which, with the host's name first and no user")
+
+
+def unknown_host(store: FileStore, host: str, which: str) -> StoreError:
+    """Return the error for a host of which nothing is stored; a login of SSH in its place is told as such."""
+    hosts = store.hosts()
+    if "." in which or which in hosts:
+        return _ssh_login(host, which)
+    near = difflib.get_close_matches(host, hosts, 1)
+    do = f"did you mean {near[0]}@{which}?" if near else f"driftwatch snapshot {host}   or   driftwatch list"
+    return StoreError(f"no snapshot of {host} is stored", f"{store.root} ({counted(len(hosts), 'host')})", do)
+
+
+def _no_reference(text: str, store: FileStore) -> StoreError:
+    if text in store.hosts():
+        do = f"{text}@last, {text}@good, or another of: driftwatch list {text}"
+        return StoreError(f"{text} is a host: say which of its snapshots", str(store.folder(text)), do)
+    if os.path.lexists(text):
+        return StoreError(f"{text} is no reference; a file or folder is named with a slash", do=f"./{text}")
+    return StoreError(f"{text!r} is no reference", do="HOST@last, HOST@TAG, HOST@2026-03-04, HOST@DIGITS, a path with a slash, or - for standard input")
