@@ -1,0 +1,1 @@
+"""One file, one command: wires and exit codes only. What several commands share stands in ``wiring``."""

@@ -1,0 +1,38 @@
+"""Explains what changed between a working and a broken snapshot, and which change did it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from driftwatch.cli.wiring.completing import complete_ref
+from driftwatch.cli.wiring.desk import open_desk
+from driftwatch.cli.wiring.diffing import Question, explain_pair, pair_of_refs, read_pair
+from driftwatch.cli.wiring.formats import load_render, report_formats
+from driftwatch.cli.wiring.output import answer
+
+FORMATS = report_formats()
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    good: Annotated[
+        str, typer.Argument(metavar="GOOD", autocompletion=complete_ref, help="The working one: HOST@TAG, a path with a slash, or a HOST for HOST@good.")
+    ],
+    bad: Annotated[str | None, typer.Argument(metavar="[BAD]", autocompletion=complete_ref, help="The broken one; without it, HOST@last.")] = None,
+    now: Annotated[bool, typer.Option("--now", help="Take the broken one now, of the same host.")] = False,
+    log: Annotated[str | None, typer.Option("--log", metavar="FILE", help="The log of the broken run.")] = None,
+    error: Annotated[str | None, typer.Option("--error", metavar="TEXT", help="The error, pasted.")] = None,
+    symptom: Annotated[str | None, typer.Option("--symptom", metavar="CLASS", help="How it fails: oom, hang, slow, ...")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every suspect and every change.")] = False,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", help="Only changes whose path fits.")] = None,
+    rules: Annotated[list[str] | None, typer.Option("--rules", metavar="DIR", help="A folder of your own rules.")] = None,
+) -> int:
+    """Explain what changed between a working and a broken snapshot: suspects, what is ruled out, what could not be checked."""
+    desk = open_desk(ctx, FORMATS)
+    question = Question(*pair_of_refs(good, bad, is_now=now), now, log, error, symptom, tuple(only or ()), tuple(rules or ()))
+    explanation = explain_pair(read_pair(question, desk), question, desk)
+    answer(desk, load_render(desk.given.format, is_whole=everything)(explanation, desk.page))
+    return explanation.exit_code

@@ -1,0 +1,165 @@
+"""From the words of a command line to jobs, each of which takes one snapshot. All is checked here, before any process starts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from driftwatch.agent import recorded
+from driftwatch.agent.probe import Refusal
+from driftwatch.capture.plan import CaptureError, Plan, plan_for
+from driftwatch.capture.take import Order, Transport, take_recorded, take_snapshot
+from driftwatch.cli.wiring.desk import Desk
+from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.model import Snapshot
+from driftwatch.settings import HOST_DEADLINE, Profile, utc_now
+from driftwatch.store import keys
+from driftwatch.store.document import read_bounded
+from driftwatch.store.errors import StoreError
+from driftwatch.transports.destination import Options, parse_destination
+from driftwatch.transports.opening import open_transport
+
+DEFAULT_DEADLINE_S = 60.0
+AGENT_PYTHONS = ("python3", "/usr/bin/python3", "/usr/local/bin/python3")
+DESCRIBED = "host.json"
+LARGEST_DESCRIPTION = 1 << 20
+Watch = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the options of `snapshot` ask for. Paths are paths on the host."""
+
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    deadlines_s: Mapping[str, float] = field(default_factory=dict)
+    pythons: tuple[str, ...] = ()
+    source: str | None = None
+    log: str | None = None
+    env_from_pid: int | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One host to look at. ``take`` asks it, and shows each frame to the watcher."""
+
+    host: str
+    take: Callable[[Watch], Snapshot]
+    probes: int = 0
+
+
+def words(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the words of options that may be repeated and may hold several, with commas between."""
+    return tuple(word.strip() for text in texts or () for word in text.split(",") if word.strip())
+
+
+def parse_deadlines(texts: Sequence[str] | None) -> dict[str, float]:
+    """Return ``nvml=120`` and ``90`` as seconds by probe; the whole host's stands under ``host``."""
+    found = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            seconds = float(number)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= 86_400:
+            raise UsageFault(f"--deadline {text}: no number of seconds", do="seconds for the host, or PROBE=S: --deadline 90 --deadline nvml=120")
+        found[name or HOST_DEADLINE] = seconds
+    return found
+
+
+def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
+    """Return a job for each host. All are checked before any process starts."""
+    profile = desk.settings.profile(wish.profile)
+    plan = _plan(wish, profile)
+    options = Options(ssh_options=desk.settings.ssh_options)
+    store_key = _store_key(desk)
+    jobs = []
+    for text in dict.fromkeys(destinations):
+        destination = parse_destination(text, profile.transport or "openssh")
+        is_local = destination.scheme == "local"
+        host = os.uname().nodename if is_local else destination.host
+        transport = open_transport(destination, options)
+        order = _order(_here(wish) if is_local else wish, profile, plan, keys.host_key(store_key, host), desk)
+        jobs.append(Job(host, partial(_take, host, transport, order), len(plan.asked)))
+    return jobs
+
+
+def recorded_job(path: str, wish: Wish, desk: Desk) -> Job:
+    """Return the job that takes a snapshot of a recorded host."""
+    profile = desk.settings.profile(wish.profile)
+    host = _recorded_name(path)
+    plan = _plan(wish, profile)
+    order = _order(wish, profile, plan, keys.host_key(_store_key(desk), host), desk)
+    place = str(Path(path).absolute())
+    return Job(host, partial(_take_recorded, place, order), len(plan.asked))
+
+
+def _take(host: str, transport: Transport, order: Order, watch: Watch) -> Snapshot:
+    return take_snapshot(host, transport, replace(order, watch=watch), utc_now())
+
+
+def _take_recorded(path: str, order: Order, watch: Watch) -> Snapshot:
+    try:
+        return take_recorded(path, replace(order, watch=watch))
+    except CaptureError as refused:
+        raise UsageFault(str(refused), path, "name a folder or archive that holds one recorded host of format 1") from None
+
+
+def _plan(wish: Wish, profile: Profile) -> Plan:
+    deadlines = {**profile.deadlines_s, **wish.deadlines_s}
+    return plan_for(wish.only, wish.skip, wish.groups, {name: seconds for name, seconds in deadlines.items() if name != HOST_DEADLINE})
+
+
+def _order(wish: Wish, profile: Profile, plan: Plan, key: keys.HostKey, desk: Desk) -> Order:
+    deadlines = {**profile.deadlines_s, **wish.deadlines_s}
+    pythons = wish.pythons or profile.pythons
+    return Order(
+        plan, deadlines.get(HOST_DEADLINE, DEFAULT_DEADLINE_S), pythons, wish.source or profile.source, wish.log, wish.env_from_pid, desk.settings.also_show,
+        agent_pythons=tuple(dict.fromkeys((*pythons, *AGENT_PYTHONS))), key=key.key, key_id=key.key_id,
+    )
+
+
+def _here(wish: Wish) -> Wish:
+    """Return the wish with paths that hold from any folder, for this machine; a log that cannot be read is refused before anything is asked."""
+    if wish.log is not None and not Path(wish.log).is_file():
+        raise UsageFault(f"{Path(wish.log).name} is no file that can be read", wish.log, "check the path of --log")
+    return replace(
+        wish, pythons=tuple(str(Path(one).absolute()) for one in wish.pythons), source=wish.source and str(Path(wish.source).absolute()),
+        log=wish.log and str(Path(wish.log).absolute()),
+    )
+
+
+def _store_key(desk: Desk) -> bytes:
+    """Return the store's key; where it cannot be had, one for this run alone, and say what that means."""
+    try:
+        return keys.load_key(desk.store.root)
+    except StoreError as failed:
+        desk.say(f"note: {failed.what} ({failed.where}); secrets of this snapshot will compare as unknown with others")
+        return keys.new_key()
+
+
+def _described(path: str) -> Any:
+    """Return what host.json says. A folder that has none, or no regular file of that name, raises StoreError."""
+    if not Path(path).is_dir():
+        return recorded.load(path).described
+    if not os.path.lexists(Path(path) / DESCRIBED):
+        raise StoreError(f"{Path(path).name} is no recorded host: the folder holds no {DESCRIBED}", path, "name a folder or archive with host.json in it")
+    return json.loads(read_bounded(Path(path) / DESCRIBED, LARGEST_DESCRIPTION))
+
+
+def _recorded_name(path: str) -> str:
+    """Return the host name that a recorded host gives, or "" where it gives none: taking the snapshot then says why."""
+    try:
+        described = _described(path)
+    except (Refusal, OSError, ValueError):
+        return ""
+    name = described.get("hostname") if isinstance(described, dict) else None
+    return name if isinstance(name, str) else ""

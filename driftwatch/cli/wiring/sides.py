@@ -1,0 +1,81 @@
+"""From REFs to snapshots: each is resolved and read, a recorded host is captured first, and all that cannot be read are named together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from driftwatch.cli.wiring.desk import Desk
+from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
+from driftwatch.model import Snapshot
+from driftwatch.settings import SettingsError
+from driftwatch.store import document
+from driftwatch.store.errors import StoreError
+from driftwatch.store.files import Entry
+from driftwatch.store.references import Reference, resolve
+
+STDIN = "standard input"
+
+
+def read_one(ref: str, desk: Desk) -> Snapshot:
+    """Return the snapshot that a REF names. Raises StoreError, CaptureError or UsageFault."""
+    return _read(resolve(ref, desk.store), desk)
+
+
+def read_all(refs: Sequence[str], desk: Desk) -> list[Snapshot]:
+    """Return the snapshots that REFs name, in their order. Every one is tried before any is refused."""
+    if list(refs).count("-") > 1:
+        raise UsageFault("standard input can stand for one snapshot only", do="name the other one by a REF or a path")
+    found: list[Snapshot] = []
+    faults: list[Exception] = []
+    for ref in refs:
+        _try_one(ref, desk, found, faults)
+    if faults:
+        raise SeveralFaults(faults)
+    return found
+
+
+def _try_one(ref: str, desk: Desk, found: list[Snapshot], faults: list[Exception]) -> None:
+    from driftwatch.capture.plan import CaptureError  # noqa: PLC0415  # `show` of a stored snapshot needs no capture
+
+    try:
+        found.append(read_one(ref, desk))
+    except (StoreError, CaptureError, SettingsError, UsageFault) as failed:
+        faults.append(failed)
+
+
+def _read(reference: Reference, desk: Desk) -> Snapshot:
+    if reference.entry is not None:
+        return desk.store.load(reference.entry)
+    if reference.path is None:
+        return _read_stdin()
+    if reference.kind == "recorded":
+        return _capture(reference.text, desk)
+    return document.load(reference.path)
+
+
+def _read_stdin() -> Snapshot:
+    try:
+        data = document.read_stream(sys.stdin.buffer, document.LARGEST_FILE)
+    except ValueError as wrong:
+        raise StoreError(f"{STDIN} {wrong}", STDIN, document.ADVICE) from None
+    return document.parse(data, STDIN)
+
+
+def _capture(path: str, desk: Desk) -> Snapshot:
+    """Return the snapshot of a recorded host, taken now."""
+    from driftwatch.cli.wiring.jobs import Wish, recorded_job  # noqa: PLC0415  # only a recorded host is captured here
+    from driftwatch.cli.wiring.running import do_jobs  # noqa: PLC0415  # as above
+    from driftwatch.cli.wiring.snapshotting import finished  # noqa: PLC0415  # as above
+    from driftwatch.cli.wiring.stopping import Stop  # noqa: PLC0415  # as above
+
+    job = recorded_job(path, Wish(), desk)
+    return finished(next(do_jobs([job], 1, Stop(), lambda *_: None)).snapshot)
+
+
+def stored_entry(ref: str, desk: Desk, name: str) -> Entry:
+    """Return the stored snapshot that a REF names; what is not in the store cannot be tagged."""
+    found = resolve(ref, desk.store)
+    if found.entry is None:
+        raise UsageFault(f"{ref} is not in the store, and only stored snapshots can be tagged", do=f"driftwatch snapshot HOST --label {name}")
+    return found.entry

@@ -1,0 +1,256 @@
+"""The TOML file, the environment and the clock, read once at the edge into frozen values. Nobody else reads them; nothing here is obeyed from a host.
+
+The nearest file wins whole: ``driftwatch.toml`` or ``[tool.driftwatch]`` of a ``pyproject.toml`` here or above, else the user's own
+``config.toml``. A file that was only found, not named, must belong to us or to root, since it can name programs that ssh runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+FILE = "driftwatch.toml"
+SHARED_FILE = "pyproject.toml"
+OWN_TABLE = b"[tool.driftwatch"
+LARGEST_FILE = 1 << 20
+HOST_DEADLINE = "host"
+TRANSPORTS = ("openssh", "paramiko", "local")
+
+
+class SettingsError(Exception):
+    """A config file, or a variable, that cannot be followed: what is wrong, where, and what to do."""
+
+    def __init__(self, what: str, where: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.do = do
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What variables say. ``color`` is None where nobody says; ``report_epoch_s`` stands in for now in reports (SOURCE_DATE_EPOCH)."""
+
+    store: str | None = None
+    config: str | None = None
+    pager: str | None = None
+    color: bool | None = None
+    is_dumb: bool = False
+    columns: int | None = None
+    report_epoch_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How a group of hosts is looked at. ``deadlines_s`` are by probe; the whole host's stands under ``host``."""
+
+    transport: str | None = None
+    pythons: tuple[str, ...] = ()
+    source: str | None = None
+    deadlines_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the config file and the environment say together. ``file`` is the config file, if there is one."""
+
+    file: Path | None = None
+    store: str | None = None
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    also_show: tuple[str, ...] = ()
+    ssh_options: tuple[str, ...] = ()
+    rules: tuple[Path, ...] = ()
+    environment: Environment = Environment()
+
+    def profile(self, name: str | None) -> Profile:
+        """Return a profile by name, or the empty one. Raises SettingsError for a name that no file holds."""
+        if name is None:
+            return Profile()
+        if name not in self.profiles:
+            known = f"there are: {', '.join(sorted(self.profiles))}" if self.profiles else "no config file has any"
+            raise SettingsError(f"there is no profile {name!r}; {known}", str(self.file or "no config file"), f"write it as [profiles.{name}]")
+        return self.profiles[name]
+
+
+def load_settings(environ: Mapping[str, str], folder: Path, named: str | None = None) -> Settings:
+    """Return the settings as seen from a folder; ``named`` is the file of --config, which goes before DRIFTWATCH_CONFIG."""
+    environment = read_environment(environ)
+    file = named or environment.config
+    if file is not None:
+        path = Path(file).expanduser()
+        return _build(path, _read_table(path), environment)
+    for path in _places(environ, folder):
+        if path.is_file() and (path.name != SHARED_FILE or OWN_TABLE in _read(path)):
+            _refuse_foreign(path)
+            return _build(path, _read_table(path), environment)
+    return Settings(environment=environment)
+
+
+def read_environment(environ: Mapping[str, str]) -> Environment:
+    """Return what the variables say that driftwatch knows."""
+    return Environment(
+        store=environ.get("DRIFTWATCH_STORE") or None,
+        config=environ.get("DRIFTWATCH_CONFIG") or None,
+        pager=environ.get("DRIFTWATCH_PAGER", environ.get("PAGER")),
+        color=False if environ.get("NO_COLOR") else True if _is_forced(environ) else None,
+        is_dumb=environ.get("TERM") == "dumb",
+        columns=_whole(environ.get("COLUMNS")),
+        report_epoch_s=_whole(environ.get("SOURCE_DATE_EPOCH")),
+    )
+
+
+def store_root(settings: Settings, named: str | None = None) -> Path:
+    """Return the store's folder: --store, else DRIFTWATCH_STORE, else the config file's, else the user's data folder."""
+    told = named or settings.environment.store or settings.store
+    if told is None:
+        import platformdirs  # noqa: PLC0415  # only the default place pays for it
+
+        return platformdirs.user_data_path("driftwatch", appauthor=False)
+    if "://" in told and not told.startswith("file://"):
+        raise SettingsError(f"this version stores in folders only, not in {told.partition('://')[0]}://", told, "name a folder with --store DIR")
+    return Path(told.removeprefix("file://")).expanduser()
+
+
+def utc_now() -> str:
+    """Return the time now as ``2026-03-04T03:12:00Z``."""
+    return datetime.now(tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def report_time(environment: Environment) -> str:
+    """Return the time that a report calls now: that of SOURCE_DATE_EPOCH, where it is set."""
+    if environment.report_epoch_s is None:
+        return utc_now()
+    return datetime.fromtimestamp(environment.report_epoch_s, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_forced(environ: Mapping[str, str]) -> bool:
+    return any(environ.get(name, "") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR"))
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+def _places(environ: Mapping[str, str], folder: Path) -> Iterator[Path]:
+    """Yield where a config file may stand, nearest first."""
+    for one in (folder, *folder.parents):
+        yield one / FILE
+        yield one / SHARED_FILE
+    own = environ.get("XDG_CONFIG_HOME") or (environ["HOME"] + "/.config" if environ.get("HOME") else None)
+    if own:
+        yield Path(own) / "driftwatch" / "config.toml"
+
+
+def _refuse_foreign(path: Path) -> None:
+    found = path.stat()
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        said = "the config file is refused: somebody else owns it or may write to it"
+        raise SettingsError(said, str(path), "chown or chmod it, or name it with --config FILE")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise SettingsError("there is no such config file", str(path), "check --config and DRIFTWATCH_CONFIG")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as failed:
+        raise SettingsError(f"the config file cannot be read: {(failed.strerror or str(failed)).lower()}", str(path)) from None
+    if len(data) > LARGEST_FILE:
+        raise SettingsError(f"the config file is larger than {LARGEST_FILE >> 10} KiB", str(path))
+    return data
+
+
+def _read_table(path: Path) -> Mapping[str, Any]:
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        table: Mapping[str, Any] = toml.loads(_read(path).decode("utf-8"))
+    except (ValueError, RecursionError) as wrong:
+        raise SettingsError(f"the config file is no TOML: {wrong}", str(path), "correct it") from None
+    return table.get("tool", {}).get("driftwatch", {}) if path.name == SHARED_FILE else table
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One table of the file, with its place for errors. Each method returns a value of one type or raises SettingsError."""
+
+    path: Path
+    place: str
+    values: Mapping[str, Any]
+
+    def allow(self, known: Iterable[str]) -> None:
+        """Refuse keys that nobody reads."""
+        for key in self.values:
+            if key not in (names := tuple(known)):
+                near = difflib.get_close_matches(key, names, 1)
+                do = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(names)}"
+                raise SettingsError(f"unknown key {self._name(key)!r}", str(self.path), do)
+
+    def table(self, key: str) -> _Table:
+        """Return a table below; an empty one where it is missing."""
+        return _Table(self.path, self._name(key), self._value(key, dict, "a table") or {})
+
+    def text(self, key: str) -> str | None:
+        """Return a text."""
+        found: str | None = self._value(key, str, "a text")
+        return found
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts; one text stands for a list of one."""
+        found = self._value(key, (str, list), "a list of texts")
+        listed = [found] if isinstance(found, str) else found or []
+        if not all(isinstance(one, str) for one in listed):
+            raise self._wrong(key, "a list of texts")
+        return tuple(listed)
+
+    def seconds(self) -> dict[str, float]:
+        """Return all of this table as seconds."""
+        for key, value in self.values.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
+                raise self._wrong(key, "a number of seconds above 0")
+        return {key: float(value) for key, value in self.values.items()}
+
+    def _value(self, key: str, kind: type | tuple[type, ...], words: str) -> Any:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise self._wrong(key, words)
+        return value
+
+    def _name(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
+
+    def _wrong(self, key: str, words: str) -> SettingsError:
+        return SettingsError(f"{self._name(key)!r} must be {words}", str(self.path), "correct it")
+
+
+def _build(path: Path, values: Mapping[str, Any], environment: Environment) -> Settings:
+    top = _Table(path, "", values)
+    top.allow(("store", "ssh_options", "profiles", "redact", "rules"))
+    redact, rules, profiles = top.table("redact"), top.table("rules"), top.table("profiles")
+    redact.allow(("also_show",))
+    rules.allow(("paths",))
+    return Settings(
+        file=path,
+        store=top.text("store"),
+        profiles={name: _profile(profiles.table(name)) for name in profiles.values},
+        also_show=redact.texts("also_show"),
+        ssh_options=top.texts("ssh_options"),
+        rules=tuple(path.parent / Path(one).expanduser() for one in rules.texts("paths")),
+        environment=environment,
+    )
+
+
+def _profile(table: _Table) -> Profile:
+    table.allow(("transport", "python", "source", "deadline"))
+    transport = table.text("transport")
+    if transport is not None and transport not in TRANSPORTS:
+        raise SettingsError(f"{table.place}.transport is {transport!r}", str(table.path), f"one of: {', '.join(TRANSPORTS)}")
+    return Profile(transport, table.texts("python"), table.text("source"), table.table("deadline").seconds())
