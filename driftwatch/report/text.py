@@ -1,0 +1,198 @@
+"""An explanation as plain text for a terminal: sides, verdict, suspects, ruled out, not checked, other changes, counts. Only lays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+
+from driftwatch.compare.change import Change
+from driftwatch.explain.explanation import Event, Explanation, NotChecked, RuledOut, Side, Sum, Suspect
+from driftwatch.explain.words import count
+from driftwatch.report import words
+from driftwatch.report.page import Page, measure, pad
+
+WORD_STYLE = MappingProxyType({"LIKELY": "verdict", "SEVERAL": "verdict", "DRIFT": "warn", "SAME": "same", "UNKNOWN": "warn"})
+MARK_STYLE = MappingProxyType({"~": "unknown", "+": "good", "-": "bad", "!": "bad", "=": "good", "?": "unknown"})
+MARKS = MappingProxyType({"changed": "~", "added": "+", "removed": "-", "unknown": "?"})
+SHOWN_SUSPECTS = 5
+SHOWN_RULED_OUT = 12
+SHOWN_CHANGES = 5
+LABEL_COLUMNS = 24
+PATH_COLUMNS = 36
+LEAST_TEXT = 24
+MORE = "more: --all · --format json -o diff.json"
+
+
+def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -> str:
+    """Return the whole report, ending with one line feed; with ``all_changes`` every suspect and every change, folded ones too."""
+    sections = (
+        ("SUSPECTS", _suspects(explanation.suspects, page, is_whole=all_changes)),
+        ("RULED OUT", _ruled_out(explanation.ruled_out, page, is_whole=all_changes)),
+        ("NOT CHECKED", _not_checked(explanation.not_checked, page)),
+        ("OTHER CHANGES", _other_changes(explanation, page, is_whole=all_changes)),
+        ("STANDING GAPS", _standing_gaps(explanation.standing_gaps, page)),
+    )
+    lines = [*_sides(explanation, page), "", *_verdict(explanation, page)]
+    for title, body in sections:
+        if body:
+            lines += ["", page.paint("head", title), *body]
+    lines += ["", *page.wrap(words.say_counts(explanation), "", "")]
+    if not all_changes:
+        lines.append(page.paint("dim", page.say(MORE)))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _sides(explanation: Explanation, page: Page) -> list[str]:
+    sides = (("good", explanation.good), ("bad", explanation.bad))
+    columns = max(measure(page.say(side.ref)) for _, side in sides)
+    return [line for label, side in sides for line in _side(label, side, columns, page)]
+
+
+def _side(label: str, side: Side, columns: int, page: Page) -> list[str]:
+    taken_at = page.say(words.say_time(side.taken_at))
+    lead = f"{label:<5}{pad(page.say(side.ref), columns)}  {taken_at}  "
+    if measure(lead) > page.room - LEAST_TEXT:
+        rows = page.wrap(f"{side.ref} {words.say_time(side.taken_at)} {words.say_side(side)}", f"{label:<5}", " " * 5)
+    else:
+        rows = page.wrap(words.say_side(side), lead, " " * measure(lead))
+    return _painted(rows, label, 0, 5, page)
+
+
+def _verdict(explanation: Explanation, page: Page) -> list[str]:
+    """Return the word and its sentence, and whatever else makes the good side doubtful besides what the sentence tells."""
+    rows = page.wrap(explanation.verdict, f"{explanation.word:<9}", " " * 9)
+    for doubt in explanation.doubts[1:]:
+        rows += page.wrap(f"also: {doubt}", " " * 9, " " * 9)
+    return _painted(rows, WORD_STYLE[explanation.word], 0, 9, page)
+
+
+def _painted(rows: list[str], style: str, start: int, end: int, page: Page) -> list[str]:
+    """Return the rows with columns ``start`` to ``end`` of the first in a style."""
+    first = rows[0]
+    return [first[:start] + page.paint(style, first[start:end]) + first[end:], *rows[1:]]
+
+
+def _suspects(suspects: Sequence[Suspect], page: Page, *, is_whole: bool) -> list[str]:
+    shown = suspects if is_whole else suspects[:SHOWN_SUSPECTS]
+    lines = [line for rank, one in enumerate(shown, 1) for line in ["", *_suspect(rank, one, page)]][1:]
+    rest = len(suspects) - len(shown)
+    return lines + (["", *page.wrap(f"and {count(rest, 'more suspect')}, none of them stronger: --all", " " * 10, " " * 10)] if rest else [])
+
+
+def _suspect(rank: int, suspect: Suspect, page: Page) -> list[str]:
+    heading = page.wrap(_heading(suspect), f"{rank:>2} {suspect.strength:<7}", " " * 10)
+    lines = [page.paint("head", row) for row in heading]
+    if suspect.sum is not None:
+        lines += _sum(suspect.sum, page)
+    for term in suspect.because:
+        lines += _painted(page.wrap(term.says, f"{'':10}{term.sign} ", " " * 12), MARK_STYLE[term.sign], 10, 11, page)
+    if suspect.carrier:
+        lines += [page.paint("dim", row) for row in page.wrap(f"came with: {suspect.carrier}", " " * 12, " " * 14)]
+    for command in suspect.commands:
+        lines += page.command(command.label, command.run, command.note, 10)
+    return lines
+
+
+def _heading(suspect: Suspect) -> str:
+    """Return what is blamed and both values; a disagreement inside one host is drawn with ≠, and no values where neither side has one."""
+    what = f"{suspect.layer}: {suspect.fact}" if suspect.layer else suspect.fact
+    if suspect.good in (None, "") and suspect.bad in (None, ""):
+        return what
+    absent = words.absent_word(suspect.subject.kind)
+    good, bad = words.say_value(suspect.good, absent=absent), words.say_value(suspect.bad, absent=absent)
+    return f"{what}  {good} {'≠' if suspect.mark == '!' else '→'} {bad}"
+
+
+def _sum(work: Sum, page: Page) -> list[str]:
+    rows = [(page.say(formula), page.say(outcome), page.say(remark)) for formula, outcome, remark in work.rows]
+    left = max((measure(formula) for formula, _, _ in rows), default=0)
+    right = max((measure(outcome) for _, outcome, _ in rows), default=0)
+    lines: list[str] = []
+    for formula, outcome, remark in rows:
+        row = f"{'':12}{pad(formula, left)} = {' ' * (right - measure(outcome))}{outcome}  {remark}".rstrip()
+        is_short = outcome.startswith(("\N{MINUS SIGN}", "-"))
+        if measure(row) > page.room:
+            lines += page.wrap(f"{formula} = {outcome} {remark}", " " * 12, " " * 14)
+        else:
+            lines += _painted([row], "bad" if is_short else "good", 12 + len(pad(formula, left)) + 3, len(row) - len(remark), page)
+    return lines + [page.paint("dim", row) for row in page.wrap(work.caption, " " * 12, " " * 12)]
+
+
+def _ruled_out(ruled_out: Sequence[RuledOut], page: Page, *, is_whole: bool) -> list[str]:
+    shown = ruled_out if is_whole else ruled_out[:SHOWN_RULED_OUT]
+    labels = [page.say(words.say_subject(one.subject)) for one in shown]
+    columns = min(LABEL_COLUMNS, page.room // 3, max((measure(label) for label in labels), default=0))
+    lines: list[str] = []
+    for label, one in zip(labels, shown, strict=True):
+        if measure(label) > columns:
+            rows = [*page.wrap(label, " = ", " " * 5), *page.wrap(one.because, " " * (columns + 5), " " * (columns + 5))]
+        else:
+            rows = page.wrap(one.because, f" = {pad(label, columns)}  ", " " * (columns + 5))
+        lines += _painted(rows, "good", 1, 2, page)
+    rest = len(ruled_out) - len(shown)
+    return lines + (page.wrap(f"and {rest:,} more: --all", " " * 3, " " * 3) if rest else [])
+
+
+def _not_checked(not_checked: Sequence[NotChecked], page: Page) -> list[str]:
+    lines: list[str] = []
+    for one in sorted(not_checked, key=lambda one: not one.matters):
+        lines += _painted(page.wrap(words.say_unanswered(one), " ? ", " " * 5), "unknown", 1, 2, page)
+        for sentence in filter(None, (one.detail, words.say_weight(one))):
+            lines += page.wrap(sentence, " " * 5, " " * 5)
+        if one.settle:
+            lines += page.command("retry" if one.settle.startswith("driftwatch snapshot") else "look", one.settle, "", 5)
+    return lines
+
+
+def _other_changes(explanation: Explanation, page: Page, *, is_whole: bool) -> list[str]:
+    return [line for event in (*explanation.events, *_alone(explanation, is_whole=is_whole)) for line in _event(event, page, is_whole=is_whole)]
+
+
+def _alone(explanation: Explanation, *, is_whole: bool) -> Iterator[Event]:
+    """Yield one event for the changes that no event holds and no suspect rests on, so that none is lost; unread sides stand under NOT CHECKED."""
+    told = {change.path for event in explanation.events for change in event.changes}
+    told |= {path for suspect in explanation.suspects for term in suspect.because for path in term.facts}
+    seen = (change for change in explanation.changes if change.path not in told)
+    rest = tuple(change for change in seen if is_whole or not (change.is_folded or change.kind == "unknown"))
+    if rest:
+        yield Event("by themselves", rest)
+
+
+def _event(event: Event, page: Page, *, is_whole: bool) -> list[str]:
+    """Return an event's title with its count, and at most five of its changes; folded ones only in a whole report or where all are."""
+    plain = [change for change in event.changes if not change.is_folded]
+    counted = plain or list(event.changes)
+    shown = list(event.changes) if is_whole else plain[:SHOWN_CHANGES]
+    lead = f"{len(counted):>4}  "
+    lines = _painted(page.wrap(event.title, lead, " " * 6), "head", 0, len(lead), page)
+    columns = min(PATH_COLUMNS, page.room * 9 // 20, max((measure(page.say(words.say_path(change.path))) for change in shown), default=0))
+    for change in shown:
+        lines += _change(change, columns, page)
+    if plain and len(shown) < len(plain):
+        lines += page.wrap(f"and {len(plain) - len(shown):,} more: --all", " " * 6, " " * 6)
+    return lines
+
+
+def _change(change: Change, columns: int, page: Page) -> list[str]:
+    mark = MARKS[change.kind]
+    good, bad = words.say_answer(change.good, change.path), words.say_answer(change.bad, change.path)
+    value = change.detail or {"+": bad, "-": good}.get(mark, f"{good} → {bad}")
+    path = page.say(words.say_path(change.path))
+    if measure(path) > columns or measure(page.say(value)) > page.room - columns - 10:
+        rows = page.wrap(f"{words.say_path(change.path)}  {value}", f"      {mark} ", " " * 10)
+    else:
+        rows = page.wrap(value, f"      {mark} {pad(path, columns)}  ", " " * (columns + 10))
+    return _painted(rows, MARK_STYLE[mark], 6, 7, page)
+
+
+def _standing_gaps(gaps: Sequence[tuple[str, str]], page: Page) -> list[str]:
+    """Return what neither side could tell for the same reason, one entry for each command that would close some of them."""
+    by_command: dict[str, list[str]] = {}
+    for what, command in gaps:
+        by_command.setdefault(command, []).append(what)
+    lines: list[str] = []
+    for command, whats in by_command.items():
+        for what in whats:
+            lines += page.wrap(what, "   ", " " * 5)
+        lines += page.command("close", command, "", 5) if command else []
+    return lines

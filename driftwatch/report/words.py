@@ -1,0 +1,121 @@
+"""How values, paths and subjects are worded for people, the same in every report for people. Lays nothing out and cleans nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import MappingProxyType
+from typing import Any
+
+from driftwatch.explain.explanation import Explanation, NotChecked, Side, Subject
+from driftwatch.explain.words import count
+from driftwatch.model import Answer, Known, Unknown, answer, is_unknown
+
+VALUE_LIMIT = 160
+SAYS_ENOUGH = ("package", "file", "env-var", "probe", "library", "mount")
+ABSENT_WORDS = MappingProxyType({"env": "unset", "env-var": "unset", "launch-arg": "not given", "args": "not given", "given": "not given"})
+_DIGEST = re.compile(r"\bsha256:([0-9a-f]{7})[0-9a-f]{57}\b")
+
+
+def say_value(value: Any, *, absent: str = "absent", limit: int | None = VALUE_LIMIT) -> str:
+    """Return a JSON value as a person reads it; text beyond ``limit`` characters is cut and closed by ``…``.
+
+    None is a thing that is known to be absent; a value that must not be seen shows seven digits of its keyed digest; an unknown shows ``?``.
+    """
+    shown = _say(value, absent)
+    shown = shown if limit is None else _DIGEST.sub(r"sha256 \1…", shown)
+    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _say(value: Any, absent: str) -> str:
+    if isinstance(value, str):
+        return value or '""'
+    if value is None:
+        return absent
+    if isinstance(value, Unknown):
+        return f"? ({say_status(value.status)})"
+    if is_unknown(value):
+        return _say(answer(value), absent)
+    if isinstance(value, dict) and set(value) == {"keyed"}:
+        return f"secret {str(value['keyed']).rpartition(':')[2][:7]}"
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=True)
+
+
+def say_answer(one: Answer, path: str) -> str:
+    """Return one side of a change as a person reads it; its path decides the word for a thing that is not there."""
+    return say_value(one.value if isinstance(one, Known) else one, absent=absent_word(path))
+
+
+def absent_word(path: str) -> str:
+    """Return the word for what is not there: a variable is unset, an argument is not given, all else is absent."""
+    parts = path.split("/")
+    return next((word for part in (parts[0], *parts[-2:-1]) if (word := ABSENT_WORDS.get(part))), "absent")
+
+
+def say_status(status: str) -> str:
+    """Return a status in words."""
+    return status.replace("_", " ")
+
+
+def say_path(path: str) -> str:
+    """Return the shortest name by which a person knows a fact: a package by its name, a variable by its own, all else by its path."""
+    parts = path.split("/")
+    if len(parts) == 3 and parts[0] == "packages" and parts[2] == "version":
+        return parts[1]
+    if len(parts) >= 4 and parts[0] == "servers" and parts[-2] in ("args", "given"):
+        return f"{_as_argument(parts[-1])}{', resolved' if parts[-2] == 'args' else ''}"
+    if len(parts) == 4 and parts[0] in ("sources", "git") and parts[2] == "files":
+        return parts[3].replace("%2F", "/").replace("%25", "%")
+    return parts[1] if len(parts) == 2 and parts[0] == "env" else path
+
+
+def say_subject(subject: Subject) -> str:
+    """Return a subject by its name, with its kind before it where the name alone does not say what it is."""
+    if subject.kind == "launch-arg":
+        return _as_argument(subject.name)
+    kind = subject.kind.replace("-", " ")
+    if subject.kind in SAYS_ENOUGH or kind in subject.name.replace("-", " ").lower():
+        return subject.name
+    return f"{kind} {subject.name}"
+
+
+def _as_argument(name: str) -> str:
+    return name if name.startswith("-") else "--" + name.replace("_", "-")
+
+
+def say_time(taken_at: str | None) -> str:
+    """Return a time of a side to the minute, in UTC, or ``undated``."""
+    if taken_at is None:
+        return "undated"
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z", taken_at)
+    return f"{found[1]} {found[2]}Z" if found else taken_at
+
+
+def say_side(side: Side) -> str:
+    """Return what is known of how the server did there; where nothing is, how many probes answered; for a dump, what it was read as."""
+    if side.source not in ("snapshot", "recorded-host"):
+        return f"{side.outcome}{'; ' if side.outcome else ''}read as {side.source}, {count(side.facts, 'fact')}"
+    return side.outcome or f"{side.answered:,} of {side.planned:,} probes answered"
+
+
+def say_unanswered(one: NotChecked) -> str:
+    """Return what was not checked, on which side, how the question ended, and why."""
+    side = "" if one.side == "both" else f" ({one.side} side)"
+    status = say_status(one.status)
+    why = one.reason if one.reason.startswith(status) else f"{status}: {one.reason}" if one.reason else status
+    return f"{say_subject(one.subject)}{side}: {why}"
+
+
+def say_weight(one: NotChecked) -> str:
+    """Return whether an unanswered question could hide a suspect."""
+    return "matters: it could hide a suspect" if one.matters else "does not matter here"
+
+
+def say_counts(explanation: Explanation) -> str:
+    """Return the closing line: how much was found, ruled out, left open and changed, and the exit code that goes with it."""
+    counts = [
+        count(len(explanation.suspects), "suspect"), f"{len(explanation.ruled_out):,} ruled out", f"{len(explanation.not_checked):,} not checked",
+        count(sum(not one.is_folded and one.kind != "unknown" for one in explanation.changes), "change"),
+    ]
+    gaps = [count(len(explanation.standing_gaps), "gap")] if explanation.standing_gaps else []
+    return " · ".join([*counts, *gaps, f"exit {explanation.exit_code}"])
