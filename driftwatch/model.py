@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Union
 
 FORMAT = 1
 STATUSES = ("ok", "absent", "denied", "timeout", "error", "died", "lost", "not_recorded")
@@ -41,7 +41,7 @@ class Unknown:
     reason: str = ""
 
 
-Answer = Known | Unknown
+Answer = Union[Known, Unknown]  # noqa: UP007  # read at run time, also where the tests of the agent run on Python 3.8
 
 
 @dataclass(frozen=True)

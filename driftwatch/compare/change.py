@@ -15,7 +15,8 @@ class Change:
     """One fact that is not the same on both sides.
 
     ``kind`` is ``unknown`` where a side could not be read (then that side is :class:`~driftwatch.model.Unknown`). ``is_folded``: the fact is
-    volatile, or only follows from another change, whose path is ``follows``.
+    volatile, or only follows from another change, whose path is ``follows``. ``detail`` words how two nested values differ, else it is empty.
+    A path ``probes/NAME`` stands for a whole probe that did not answer.
     """
 
     path: str
@@ -24,3 +25,4 @@ class Change:
     bad: Answer
     is_folded: bool = False
     follows: str | None = None
+    detail: str = ""

@@ -53,7 +53,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class Suspect:
-    """One hypothesis that the facts support. ``mark`` is ``~ + - !`` (disagrees inside one host) or ``?``; good and bad are JSON values."""
+    """One hypothesis that the facts support. ``mark`` is ``~ + - !`` (disagrees inside one host) or ``?``; good and bad are JSON values.
+
+    ``verdict`` is its sentence for the top of a report, ``prior`` the log-odds before any evidence: with the weights of ``because`` it gives the confidence.
+    """
 
     subject: Subject
     layer: str
@@ -66,6 +69,8 @@ class Suspect:
     carrier: str = ""
     commands: tuple[Command, ...] = ()
     sum: Sum | None = None
+    verdict: str = ""
+    prior: float = 0.0
 
     @property
     def strength(self) -> str:
@@ -120,7 +125,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The whole answer. ``standing_gaps`` are questions unanswered on both sides for the same reason: (what, command that would close it)."""
+    """The whole answer. ``standing_gaps`` are questions unanswered on both sides for the same reason: (what, command that would close it).
+
+    ``doubts`` say why the good side was never good; the verdict tells the first of them.
+    """
 
     good: Side
     bad: Side
@@ -134,6 +142,7 @@ class Explanation:
     changes: tuple[Change, ...] = ()
     events: tuple[Event, ...] = ()
     standing_gaps: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -1,0 +1,63 @@
+"""When two values of one fact say the same thing. Knows versions told by two sources, and secrets kept under two keys. Never guesses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from driftwatch.model import Snapshot, Unknown
+
+FIRST_HAND = frozenset({"snapshot", "recorded-host"})
+_VERSION_PATH = re.compile(r"(?:pythons/[^/]+/)?packages/[^/]+/version|torch/version")
+_DIGEST = re.compile(r"\[secret hmac-sha256:[0-9a-f]+\]")
+MASKED = Unknown("not_recorded", "a secret of which no digest is told: two of them cannot be compared")
+OTHER_KEY = Unknown("not_recorded", "a secret, kept under another store key on the other side: the two cannot be compared")
+
+
+def are_two_sources(good: Snapshot, bad: Snapshot) -> bool:
+    """Tell whether the sides were told by two kinds of source, such as a snapshot and a pasted dump."""
+    return good.source != bad.source and not {good.source, bad.source} <= FIRST_HAND
+
+
+def is_same_version(one: Any, other: Any) -> bool:
+    """Tell whether two version texts name one release; a local label counts only where both have one."""
+    if not isinstance(one, str) or not isinstance(other, str):
+        return False
+    try:
+        first, second = Version(one), Version(other)
+    except InvalidVersion:
+        return one == other
+    return Version(first.public) == Version(second.public) and (first.local == second.local or None in (first.local, second.local))
+
+
+def is_same_thing(path: str, good: Any, bad: Any) -> bool:
+    """Tell whether two unequal values from two sources still say the same: ``2.6.0`` where the other tool prints ``2.6.0+cu124``."""
+    return _VERSION_PATH.fullmatch(path) is not None and is_same_version(good, bad)
+
+
+def have_one_key(good: Snapshot, bad: Snapshot) -> bool:
+    """Tell whether the keyed secrets of both sides were made with the same key."""
+    return bool(good.redaction.get("key_id") == bad.redaction.get("key_id"))
+
+
+def differ_in_secrets_only(good: Any, bad: Any) -> bool:
+    """Tell whether two unequal values are equal once every keyed secret in them is taken for the same."""
+    return bool(good != bad) and without_secrets(good) == without_secrets(bad)
+
+
+def is_masked(value: Any) -> bool:
+    """Tell whether a value is a secret of which not even a keyed digest is told: it equals nothing, not even itself."""
+    return isinstance(value, dict) and "masked" in value
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a JSON value with each keyed secret, and each digest of one inside a text, replaced by one mark."""
+    if isinstance(value, dict):
+        return "(secret)" if "keyed" in value else {key: without_secrets(one) for key, one in value.items()}
+    if isinstance(value, str):
+        return _DIGEST.sub("[secret]", value)
+    if isinstance(value, list):
+        return [without_secrets(one) for one in value]
+    return value

@@ -1,0 +1,111 @@
+"""One case: two snapshots, what differs between them, and the symptom. Rules ask it; it decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from driftwatch.compare.change import Change
+from driftwatch.model import Known, Snapshot, Symptom, Unknown, is_unknown, matches
+
+SideName = Literal["good", "bad"]
+SIDES: tuple[SideName, SideName] = ("good", "bad")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What an explanation starts from. The refs are what the user typed for each side, for commands and headers."""
+
+    good: Snapshot
+    bad: Snapshot
+    changes: tuple[Change, ...]
+    symptom: Symptom | None = None
+    symptom_from: str | None = None
+    good_ref: str = ""
+    bad_ref: str = ""
+
+    @property
+    def klass(self) -> str | None:
+        """Return the class of the symptom, or None where it is not known."""
+        return None if self.symptom is None else self.symptom.klass
+
+    @cached_property
+    def text(self) -> str:
+        """Return all error text there is: the symptom's decisive line, and those that the bad side's server logs hold."""
+        lines = [self.symptom.signature] if self.symptom is not None and self.symptom.signature else []
+        lines += [value for path, value in self.below("bad", "servers") if path.endswith("/log/error") and isinstance(value, str)]
+        return "\n".join(dict.fromkeys(lines))
+
+    @cached_property
+    def by_path(self) -> Mapping[str, Change]:
+        """Return the changes by their path."""
+        return {change.path: change for change in self.changes}
+
+    @cached_property
+    def seen(self) -> tuple[Change, ...]:
+        """Return the changes that a reader counts: known on both sides and not folded."""
+        return tuple(change for change in self.changes if change.kind != "unknown" and not change.is_folded)
+
+    def side(self, name: SideName) -> Snapshot:
+        """Return one snapshot of the pair."""
+        return self.good if name == "good" else self.bad
+
+    def moved(self, *globs: str) -> Iterator[Change]:
+        """Yield the changes that a reader counts whose path fits one of the globs."""
+        return (change for change in self.seen if matches(change.path, globs))
+
+    def has_moved(self, *globs: str) -> bool:
+        """Tell whether such a change exists."""
+        return next(self.moved(*globs), None) is not None
+
+    def is_open_below(self, *tops: str) -> bool:
+        """Tell whether a side left something open at or below one of these paths."""
+        return any(change.kind == "unknown" and f"{change.path}/".startswith(tuple(f"{top}/" for top in tops)) for change in self.changes)
+
+    def known(self, path: str) -> tuple[Any, Any] | None:
+        """Return both values of a fact, or None where a side does not know it."""
+        good, bad = self.good.get(path), self.bad.get(path)
+        return (good.value, bad.value) if isinstance(good, Known) and isinstance(bad, Known) else None
+
+    def value(self, side: SideName, path: str) -> Any:
+        """Return one side's value, None where it is absent or not known. Only for facts whose absence and ignorance weigh the same."""
+        found = self.side(side).get(path)
+        return found.value if isinstance(found, Known) else None
+
+    def below(self, side: SideName, top: str) -> list[tuple[str, Any]]:
+        """Return the stored facts of one side whose first part is ``top``, as (path, value), in their order."""
+        return self._by_top[side].get(top, [])
+
+    def families(self, top: str) -> list[str]:
+        """Return the names below a first part on either side, sorted: ``sglang`` for ``servers``, the keys of ``sources`` or ``git``."""
+        return sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, []) if "/" in path})
+
+    def unanswered(self, side: SideName, glob: str) -> Unknown | None:
+        """Return why nothing that fits a glob is known on a side, or None where a value is known or known to be absent."""
+        parts = glob.split("/")
+        found: Unknown | None = None
+        for path, value in self.below(side, parts[0]):
+            if not overlaps(path.split("/"), parts):
+                continue
+            if not is_unknown(value):
+                return None
+            found = Unknown(str(value["unknown"]), str(value.get("reason", "")))
+        if found is not None:
+            return found
+        asked = self.side(side).get(glob.replace("*", "_"))
+        return asked if isinstance(asked, Unknown) else None
+
+    @cached_property
+    def _by_top(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:
+        found: dict[SideName, dict[str, list[tuple[str, Any]]]] = {"good": {}, "bad": {}}
+        for name, tops in found.items():
+            for path, value in self.side(name).facts.items():
+                tops.setdefault(path.split("/", 1)[0], []).append((path, value))
+        return found
+
+
+def overlaps(one: list[str], other: list[str]) -> bool:
+    """Tell whether two paths or globs, as parts, can mean one thing: equal part by part up to the shorter one, where ``*`` is any part."""
+    return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=False))

@@ -1,0 +1,149 @@
+"""A case and rules become one explanation: evidence is summed by subject, and each subject stands in exactly one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.events import events
+from driftwatch.explain.explanation import Explanation, NotChecked, RuledOut, Side, Subject, Suspect, Term
+from driftwatch.explain.not_checked import not_checked, standing
+from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
+from driftwatch.explain.verdict import choose_word, sentence, with_doubts
+from driftwatch.explain.weights import MOST_SUSPECTS, SHOWN, WEIGHTS, logistic, prior
+from driftwatch.explain.words import shorten, show
+from driftwatch.model import ANSWERED
+
+_LONGEST_VERDICT = 600
+
+
+def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
+    """Return the explanation of a case by these rules. Equal sides, or sides that differ in volatile facts only, give no suspect."""
+    findings = [finding for rule in rules for finding in ask(rule, case)]
+    doubts = [finding for finding in findings if isinstance(finding, Doubt)]
+    suspects = _suspects(case, [finding for finding in findings if isinstance(finding, Evidence)], doubts)
+    open_ = (*(finding for finding in findings if isinstance(finding, NotChecked)), *not_checked(case, rules))
+    suspects, open_ = _with_open_terms(suspects, open_), tuple(entry for entry in open_ if entry.subject not in {one.subject for one in suspects})
+    taken = {suspect.subject for suspect in suspects} | {entry.subject for entry in open_}
+    ruled_out = _ruled_out(case, [finding for finding in findings if isinstance(finding, RuledOut)], taken)
+    word = choose_word(case, suspects, open_)
+    verdict = shorten(with_doubts(doubts, sentence(case, word, suspects, open_)), _LONGEST_VERDICT)
+    return Explanation(
+        _side(case, "good"), _side(case, "bad"), case.symptom, case.symptom_from, word, verdict, suspects, ruled_out, open_, case.changes,
+        events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts),
+    )
+
+
+def ask(rule: Rule, case: Case) -> list[Finding]:
+    """Return what a rule finds; nothing where a fact that it needs is not known, since that stands under *not checked* already.
+
+    A rule that fails, a site's own perhaps, is itself a question without an answer: it never takes the report down.
+    """
+    if any(_is_open(case, side, need) for need in rule.needs for side in SIDES) or any(_is_open(case, "bad", need) for need in rule.needs_bad):
+        return []
+    found: list[Finding] = []
+    try:
+        found.extend(rule.weigh(case))
+    except Exception as wrong:  # noqa: BLE001  any failure of a rule becomes an open question, once and here
+        found.append(NotChecked(Subject("probe", f"rule {rule.name}"), "error", "both", f"the rule failed: {type(wrong).__name__}: {wrong}"))
+    return found
+
+
+def _is_open(case: Case, side: SideName, need: str) -> bool:
+    return all(case.unanswered(side, alternative) is not None for alternative in need.split("|"))
+
+
+def _suspects(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt]) -> tuple[Suspect, ...]:
+    groups: dict[Subject, list[Evidence]] = {}
+    for one in evidence:
+        groups.setdefault(one.subject, []).append(one)
+    against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts) for doubt in doubts[:1])
+    found: list[tuple[float, Suspect]] = []
+    for subject, group in groups.items():
+        wording = _wording(group)
+        if wording is not None:
+            terms = _terms(group) + against
+            log_odds = prior(subject.kind, case.klass) + sum(term.weight for term in terms)
+            found.append((log_odds, _suspect(subject, wording, terms, case.klass)))
+    found.sort(key=lambda pair: (-pair[0], pair[1].subject.kind, pair[1].subject.name))
+    return _apart([pair for pair in found if logistic(pair[0]) >= SHOWN][:MOST_SUSPECTS])
+
+
+def _wording(group: Sequence[Evidence]) -> Wording | None:
+    """Return how the evidence that weighs most words its subject; a sum that another one worked out goes with it."""
+    worded = [(sum(term.weight for term in one.terms), one.wording) for one in group if one.wording is not None]
+    if not worded:
+        return None
+    best = max(worded, key=lambda pair: pair[0])[1]
+    sums = [wording.sum for _, wording in worded if wording.sum is not None]
+    return replace(best, sum=sums[0]) if best.sum is None and sums else best
+
+
+def _terms(group: Sequence[Evidence]) -> tuple[Term, ...]:
+    """Return the terms of one subject, each once: what speaks for it, what is open, what speaks against it."""
+    every = tuple(dict.fromkeys(term for one in group for term in one.terms))
+    return tuple(sorted(every, key=lambda term: (("+", "?", "-").index(term.sign), -abs(term.weight))))
+
+
+def _suspect(subject: Subject, wording: Wording, terms: tuple[Term, ...], klass: str | None) -> Suspect:
+    before = prior(subject.kind, klass)
+    return Suspect(
+        subject, wording.layer, wording.fact, wording.mark, wording.good, wording.bad, logistic(before + sum(term.weight for term in terms)), terms,
+        wording.carrier, wording.commands, wording.sum, wording.verdict, before,
+    )
+
+
+def _apart(ranked: Sequence[tuple[float, Suspect]]) -> tuple[Suspect, ...]:
+    """Return suspects whose evidence differs with confidences that differ too, even where rounding made them one."""
+    told: list[Suspect] = []
+    for position, (log_odds, suspect) in enumerate(ranked):
+        confidence = suspect.confidence
+        if position and log_odds < ranked[position - 1][0] - 1e-9:
+            confidence = min(confidence, round(told[-1].confidence - 0.001, 3))
+        elif position:
+            confidence = told[-1].confidence
+        told.append(replace(suspect, confidence=max(0.0, confidence)))
+    return tuple(told)
+
+
+def _with_open_terms(suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> tuple[Suspect, ...]:
+    """Return the suspects with what could not be read of them as an open term: a subject stands in one place only."""
+    questions = {entry.subject: entry for entry in open_}
+    return tuple(_with_question(suspect, questions.get(suspect.subject)) for suspect in suspects)
+
+
+def _with_question(suspect: Suspect, entry: NotChecked | None) -> Suspect:
+    if entry is None:
+        return suspect
+    side = "both sides" if entry.side == "both" else f"the {entry.side} side"
+    return replace(suspect, because=(*suspect.because, Term(f"not read on {side}: {entry.reason}", WEIGHTS["open"])))
+
+
+def _ruled_out(case: Case, findings: Sequence[RuledOut], taken: set[Subject]) -> tuple[RuledOut, ...]:
+    """Return what is ruled out: no suspect, no open question, and resting on facts that are all known on both sides."""
+    first = {finding.subject: finding for finding in reversed(findings)}
+    return tuple(finding for finding in findings if first[finding.subject] is finding and finding.subject not in taken
+                 and finding.facts and all(case.known(fact) is not None for fact in finding.facts))
+
+
+def _side(case: Case, name: SideName) -> Side:
+    snapshot = case.side(name)
+    answered = sum(result.status in ANSWERED for result in snapshot.probes.values())
+    ref = case.good_ref if name == "good" else case.bad_ref
+    return Side(snapshot.host, snapshot.taken_at, snapshot.id, snapshot.source, ref, _outcome(case, name), answered, len(snapshot.probes), len(snapshot.facts))
+
+
+def _outcome(case: Case, name: SideName) -> str:
+    """Return how the server did on a side, as far as is known: its speed, that it runs, or its error."""
+    for server in case.families("servers"):
+        speed = case.value(name, f"servers/{server}/log/throughput_tok_s")
+        error = case.value(name, f"servers/{server}/log/error")
+        if isinstance(error, str):
+            return shorten(error)
+        if case.value(name, f"servers/{server}/running") is True:
+            return f"serving, {show(speed)} tok/s" if speed is not None else "serving"
+        if speed is not None:
+            return f"served, {show(speed)} tok/s"
+    symptom = case.symptom if name == "bad" else None
+    return shorten(symptom.signature or symptom.klass or "") if symptom is not None else ""

@@ -1,0 +1,126 @@
+"""The NVIDIA driver as one thing: the loaded module, the module on disk and the user-space libraries must be of one version inside one host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.explain.case import Case, SideName
+from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.words import listed, moved
+from driftwatch.model import Known
+
+MODULE = "driver/module/version"
+OTHERS = {"driver/library/libcuda/version": "libcuda", "driver/library/libnvidia-ml/version": "libnvidia-ml", "driver/on_disk/version": "module on disk"}
+_SAYS_SO = re.compile(
+    r"driver/library version mismatch|couldn't communicate with the nvidia driver|nvml.*(?:18|mismatch)|"
+    r"unsupported display driver|no nvidia driver|no cuda-capable", re.IGNORECASE,
+)
+DRIVER = Subject("driver", "NVIDIA driver")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield a pair that broke, a driver that moved as a whole, or that it is the same on both sides."""
+    good, bad = odd_ones(case, "good"), odd_ones(case, "bad")
+    if bad and case.value("bad", MODULE) is None:
+        if not good:
+            yield _not_loaded(case, bad)
+    elif bad and good:
+        yield Doubt(f"the driver already disagreed with itself on the good side: {_told(case, 'good', good)}", (MODULE, *good))
+    elif bad:
+        yield _broke(case, bad)
+    elif case.has_moved(MODULE, "driver/module/flavour", "driver/version"):
+        yield _moved(case)
+    else:
+        yield from _same(case)
+
+
+def odd_ones(case: Case, side: SideName) -> dict[str, str]:
+    """Return the parts of the driver that are not of the loaded module's version on a side, path to version.
+
+    Where none is loaded every part is odd. A libcuda of the forward-compatibility package may be newer by design.
+    """
+    module = case.side(side).get(MODULE)
+    if not isinstance(module, Known):
+        return {}
+    versions = {path: case.value(side, path) for path in OTHERS}
+    odd = {path: version for path, version in versions.items() if isinstance(version, str) and version != module.value}
+    if "compat" in str(case.value(side, "driver/library/libcuda/path")):
+        odd.pop("driver/library/libcuda/version", None)
+    return odd
+
+
+def _told(case: Case, side: SideName, odd: dict[str, str]) -> str:
+    module = case.value(side, MODULE)
+    return f"{f'module {module} is loaded' if module else 'no module is loaded'}, {listed(f'{OTHERS[path]} is {version}' for path, version in odd.items())}"
+
+
+def _broke(case: Case, odd: dict[str, str]) -> Evidence:
+    facts = (MODULE, *odd)
+    says = _told(case, "bad", odd)
+    is_known_before = all(case.known(path) is not None for path in facts)
+    terms = [term("pair broke", f"{says}; on the good side they agreed", facts)] if is_known_before else [
+        term("pair broke, before unknown", says, facts), term("open", "whether they agreed on the good side is not known", facts)]
+    if _SAYS_SO.search(case.text):
+        terms.append(term("text and driver agree", "the error text says the same", facts))
+    module = case.value("bad", MODULE)
+    if module is not None and case.value("bad", "driver/on_disk/version") not in (None, module):
+        terms.append(term("open", "the module on disk is new as well: a reload of the module or a reboot brings them together", facts))
+    first = next(iter(odd))
+    verdict = f"The driver disagrees with itself: {says}."
+    wording = Wording("driver", "module against user space", "!", f"{module or 'none'} loaded", f"{odd[first]} {OTHERS[first]}", verdict, commands=_commands())
+    return Evidence(DRIVER, tuple(terms), wording)
+
+
+def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
+    """Return that the user space of the driver is there and no module of it is loaded, as it was on the good side or may have been."""
+    facts = (MODULE, *odd)
+    known = case.known(MODULE)
+    says = f"no NVIDIA module is loaded, though {listed(f'{OTHERS[path]} is {version}' for path, version in odd.items())}"
+    terms = [term("pair broke", f"{says}; on the good side {known[0]} was loaded", facts)] if known is not None else [
+        term("pair broke, before unknown", says, facts), term("open", "whether one was loaded on the good side is not known", facts)]
+    kernel = case.known("kernel/release")
+    if kernel is not None and kernel[0] != kernel[1]:
+        terms.append(term("another kernel runs", f"another kernel runs, {moved(*kernel)}: a module is built for one kernel", ("kernel/release",)))
+    if _SAYS_SO.search(case.text):
+        terms.append(term("text and driver agree", "the error text says the same", facts))
+    release = case.value("bad", "kernel/release")
+    verdict = f"No NVIDIA module is loaded{f' in kernel {release}' if isinstance(release, str) else ''}, though the user space of the driver is there."
+    look = Command("confirm", "lsmod | grep ^nvidia; uname -r; find /lib/modules/$(uname -r) -name 'nvidia*.ko*'", "whether this kernel has a module at all")
+    load = Command("try", "modprobe nvidia", "as root; where this kernel has none, build it or boot the kernel before")
+    wording = Wording("kernel module", "nvidia", "-", known[0] if known is not None else None, None, verdict, commands=(look, load))
+    return Evidence(Subject("kernel-module", "nvidia kernel module missing"), tuple(terms), wording)
+
+
+def _commands() -> tuple[Command, ...]:
+    return (
+        Command("confirm", "cat /sys/module/nvidia/version; readlink -f /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"),
+        Command("try", "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia", "as root, with no GPU process left; a reboot does the same"),
+    )
+
+
+def _moved(case: Case) -> Evidence:
+    terms: list[Term] = []
+    flavour = next(case.moved("driver/module/flavour"), None)
+    change = next(case.moved(MODULE, "driver/version"), None)
+    if change is not None:
+        terms.append(term("driver moved", "the whole driver is of another version", (change.path,)))
+    if flavour is not None:
+        terms.append(term("flavour moved", f"the module is of another kind: {moved(*(case.known(flavour.path) or (None, None)))}", (flavour.path,)))
+    shown = change or flavour
+    good, bad = case.known(shown.path) or (None, None) if shown is not None else (None, None)
+    verdict = f"The NVIDIA driver moved, {moved(good, bad)}."
+    return Evidence(DRIVER, tuple(terms), Wording("driver", "NVIDIA driver", mark(good, bad), good, bad, verdict, commands=_commands()[:1]))
+
+
+def _same(case: Case) -> Iterator[Finding]:
+    paths = [MODULE, *(path for path in OTHERS if case.known(path) != (None, None))]
+    values = [case.known(path) for path in paths]
+    if any(both is None or both[0] is None or both[0] != both[1] for both in values) or len(paths) < 2:
+        return
+    yield RuledOut(DRIVER, f"{case.value('bad', MODULE)} on both sides: {listed(['loaded module', *(OTHERS[path] for path in paths[1:])])}", tuple(paths))
+
+
+RULES = (Rule("driver_pair", needs=(), weigh=weigh, blames=("driver", "kernel-module"), needs_bad=(MODULE,)),)

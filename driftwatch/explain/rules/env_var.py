@@ -1,0 +1,110 @@
+"""Environment variables that were set, unset or changed: the server's own where they are known, else the probing shell's. Presence counts before the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from driftwatch.compare.change import Change
+from driftwatch.compare.equal import is_masked
+from driftwatch.explain import servers
+from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.families import is_workaround, variable_family
+from driftwatch.explain.naming import names_variable
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.weights import VARIABLE, by_class
+from driftwatch.explain.words import command, count, moved, show
+from driftwatch.model import Known
+
+GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "env/*")
+_FAMILIES = {
+    "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
+    "devices": "it decides which GPUs a process sees", "allocator": "it steers how GPU memory is taken",
+    "threads": "it sets how many threads a library starts", "caches": "it says where compiled code and files are kept",
+    "framework": "the server or a library of it reads it", "harmless": "it steers no work of the server",
+}
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each variable that moved, once, and that the server's environment is equal where it is."""
+    told: set[str] = set()
+    for glob in GLOBS:
+        for change in case.moved(glob):
+            name = change.path.rsplit("/", 1)[1]
+            if name not in told:
+                told.add(name)
+                yield _evidence(case, change, name)
+    yield from _all_equal(case)
+
+
+def _evidence(case: Case, change: Change, name: str) -> Evidence:
+    good, bad = (side.value if isinstance(side, Known) else None for side in (change.good, change.bad))
+    verdict = f"{name} {moved(good, bad, absent='unset')}."
+    wording = Wording("variable", name, mark(good, bad), good, bad, verdict, commands=_commands(change, name, good, bad))
+    return Evidence(Subject("env-var", name), (term("moved", _told(good, bad), (change.path,)), *_terms(case, change, name)), wording)
+
+
+def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
+    facts = (change.path,)
+    family = variable_family(name)
+    weight = by_class(VARIABLE, family, case.klass)
+    if family in _FAMILIES:
+        yield Term(_FAMILIES[family], weight, facts)
+    if change.kind != "changed" and family != "harmless":
+        yield term("presence", "it was set on one side only", facts)
+    if names_variable(case.text, name):
+        yield term("named in the error", "the error text names it", facts)
+    if change.kind == "added" and is_workaround(name):
+        yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
+    yield _whose(case, change)
+
+
+def _told(good: Any, bad: Any) -> str:
+    """Return both values; of an option list only the options that differ."""
+    if isinstance(good, str) and isinstance(bad, str) and "," in good + bad and ":" in good + bad:
+        one, other = good.split(","), bad.split(",")
+        parts = [f"- {option}" for option in one if option not in other] + [f"+ {option}" for option in other if option not in one]
+        if parts:
+            return "options: " + show(", ".join(parts))
+    return moved(good, bad, absent="unset")
+
+
+def _whose(case: Case, change: Change) -> Term:
+    if change.path.startswith("servers/"):
+        return term("server's own", "read from the server's own processes", (change.path,))
+    if servers.runs(case, "bad"):
+        return term("the shell's, not the server's", "read from the probing shell, not from the server that runs", (change.path,))
+    return term("open", "read from the probing shell: whether the server has it is not known", (change.path,))
+
+
+def _commands(change: Change, name: str, good: Any, bad: Any) -> tuple[Command, ...]:
+    look = Command("confirm", command(["printenv", name]))
+    if change.path.startswith("servers/"):
+        title = servers.framework(change.path.split("/")[1])
+        environ = f"/proc/$(pgrep -of {command([title])})/environ"
+        look = Command("confirm", f"tr '\\0' '\\n' < {environ} | grep {command(['^' + name + '='])}", "the oldest process of the server")
+    if not all(value is None or isinstance(value, str) for value in (good, bad)):
+        return (look,)
+    return (look, Command("try", _set(name, good), "then start the server from this shell"), Command("undo", _set(name, bad)))
+
+
+def _set(name: str, value: Any) -> str:
+    return command(["unset", name]) if value is None else "export " + command([f"{name}={value}"])
+
+
+def _all_equal(case: Case) -> Iterator[RuledOut]:
+    for server in case.families("servers"):
+        top = f"servers/{server}/env/"
+        paths = sorted({path for side in SIDES for path, _ in case.below(side, "servers") if path.startswith(top)})
+        if not paths or any(case.known(path) is None or path in case.by_path for path in paths) or case.has_moved(*GLOBS):
+            continue
+        masked = any(is_masked(case.value("bad", path)) for path in paths)
+        secrets = sum(isinstance(case.value("bad", path), dict) for path in paths)
+        says = count(len(paths) - secrets, "value") + " equal" + (f", {count(secrets, 'secret')} equal by keyed hash" if secrets else "")
+        if not masked:
+            yield RuledOut(Subject("env-var", f"environment of {server}"), says, tuple(paths))
+
+
+RULES = (Rule("env_var", needs=("servers/*/env|env",), weigh=weigh, blames=("env-var",)),)

@@ -1,0 +1,119 @@
+"""Checkouts: another commit, edits that came or that are gone. An untracked file that nothing imports is told, and weighs next to nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from driftwatch.compare.change import Change
+from driftwatch.explain.case import Case, SideName
+from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import term
+from driftwatch.explain.words import command, count, listed, show
+from driftwatch.model import Known
+
+_IMPORTED = re.compile(r".*\.(?:py|pyi|so|json|cu|cuh|h|hpp|cpp|toml|cfg|pth)")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each checkout whose commit or edits moved, and each whose commit is the same."""
+    for key in case.families("git"):
+        head = next(case.moved(f"git/{key}/head"), None)
+        files = list(case.moved(f"git/{key}/files/*"))
+        dirty = next(case.moved(f"git/{key}/dirty"), None)
+        terms = tuple(_terms(case, key, head, [*files, *([dirty] if dirty is not None else [])]))
+        if terms:
+            yield Evidence(Subject("git", _root(case, key)), terms, _wording(case, key, head))
+        yield from _same_commit(case, key, files)
+
+
+def _root(case: Case, key: str) -> str:
+    root = case.value("bad", f"git/{key}/root") or case.value("good", f"git/{key}/root")
+    return root if isinstance(root, str) and root else key
+
+
+def _terms(case: Case, key: str, head: Change | None, changes: list[Change]) -> Iterator[Term]:
+    if head is not None:
+        yield term("head moved", f"another commit: {_short(head.good)} → {_short(head.bad)}", (head.path,))
+    facts = tuple(change.path for change in changes)
+    if not facts:
+        return
+    tracked = [change for change in changes if not _is_idle(change)]
+    if not tracked:
+        yield term("untracked only", f"only untracked files that nothing imports: {listed(_name(path) for path in facts)}", facts)
+    elif _is_gone(case, key, tracked):
+        yield term("edits gone", f"uncommitted edits of the good side are gone: {listed(_name(change.path) for change in tracked)}", facts)
+    else:
+        yield term("edits came", f"edits that are in no commit: {listed(_name(change.path) for change in tracked)}", facts)
+    if tracked and all(_only(change) for change in tracked):
+        yield term("blanks only", f"they differ from the commit only in {' and '.join(sorted({str(_only(change)) for change in tracked}))}", facts)
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[1].replace("%2F", "/").replace("%25", "%")
+
+
+def _short(side: Any) -> str:
+    return show(side.value)[:12] if isinstance(side, Known) else "not known"
+
+
+def _entries(change: Change) -> list[dict[str, Any]]:
+    return [side.value for side in (change.bad, change.good) if isinstance(side, Known) and isinstance(side.value, dict)]
+
+
+def _is_idle(change: Change) -> bool:
+    """Tell whether a change is an untracked file of a kind that no server imports."""
+    entries = _entries(change)
+    untracked = bool(entries) and all(str(entry.get("status", "")).strip(" ?").lower() in ("", "untracked") for entry in entries)
+    return untracked and _IMPORTED.fullmatch(_name(change.path)) is None
+
+
+def _only(change: Change) -> Any:
+    entries = _entries(change)
+    return entries[0].get("only") if entries else None
+
+
+def _is_gone(case: Case, key: str, tracked: list[Change]) -> bool:
+    dirty = case.known(f"git/{key}/dirty")
+    return all(change.kind == "removed" for change in tracked) or dirty == (True, False)
+
+
+def _state(case: Case, side: SideName, key: str) -> str:
+    dirty = case.value(side, f"git/{key}/dirty")
+    many = sum(path.startswith(f"git/{key}/files/") for path, _ in case.below(side, "git"))
+    return f"{count(many, 'file')} not as committed" if many else "dirty" if dirty is True else "clean"
+
+
+def _wording(case: Case, key: str, head: Change | None) -> Wording:
+    root = _root(case, key)
+    look = Command("confirm", command(["git", "-C", root, "status", "--short", "--branch"])) if root.startswith("/") else None
+    commands: tuple[Command, ...] = (look,) if look is not None else ()
+    if head is not None:
+        good, bad = (side.value if isinstance(side, Known) else None for side in (head.good, head.bad))
+        if root.startswith("/") and isinstance(good, str) and isinstance(bad, str):
+            commands += (Command("look", command(["git", "-C", root, "log", "--oneline", f"{good[:12]}..{bad[:12]}"]), "the commits between"),)
+            commands += (Command("try", command(["git", "-C", root, "switch", "--detach", good]), "then start the server"),)
+        verdict = f"{root} is at another commit, {_short(head.good)} → {_short(head.bad)}."
+        return Wording("checkout", f"{root}, commit", "~", good, bad, verdict, commands=commands)
+    good, bad = _state(case, "good", key), _state(case, "bad", key)
+    return Wording("checkout", root, "~", good, bad, f"The working tree of {root} moved: {good} → {bad}.", commands=commands)
+
+
+def _same_commit(case: Case, key: str, files: list[Change]) -> Iterator[Finding]:
+    """Yield that a checkout is at the same commit, where its edits are the same too or reach nothing."""
+    head, dirty = case.known(f"git/{key}/head"), case.known(f"git/{key}/dirty")
+    if head is None or head[0] is None or head[0] != head[1] or dirty is None or not all(_is_idle(change) for change in files):
+        return
+    if case.is_open_below(f"git/{key}", "probes/git"):
+        return
+    if dirty[0] != dirty[1] and not files:
+        return
+    untracked = f"untracked files moved: {listed(_name(change.path) for change in files)}"
+    edits = untracked if files else "the same edits" if any(dirty) else "clean"
+    says = f"commit {show(head[0])[:12]} on both sides, {edits}"
+    yield RuledOut(Subject("git", f"git head of {_root(case, key)}"), says, (f"git/{key}/head", f"git/{key}/dirty"))
+
+
+RULES = (Rule("git_tree", needs=("git/*/head", "git/*/dirty"), weigh=weigh, blames=("git",)),)

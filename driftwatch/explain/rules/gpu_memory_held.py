@@ -1,0 +1,102 @@
+"""GPU memory that is held by somebody else: leftovers of a crashed server, foreign processes, and memory that no listed process holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.explain import holders, servers
+from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import term
+from driftwatch.explain.words import command, count
+
+_OCCUPIED = re.compile(r"memory capacity is unbalanced|occupied by other processes|out of memory|not enough memory|free memory on device", re.IGNORECASE)
+_LOOK = Command("confirm", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv", "who holds GPU memory now")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield processes that hold memory beside the server, memory of nobody, or that there are none on either side."""
+    found = holders.foreign(case)
+    if found:
+        yield Evidence(holders.subject(found), tuple(_terms(case, found)), _wording(case, found))
+    loose = holders.unlisted(case)
+    if loose:
+        yield _unlisted(case, loose, has_holders=bool(found))
+    if not found and not loose:
+        yield from _none(case)
+
+
+def _used(found: list[holders.Holder]) -> str:
+    told = [holder.used_mib for holder in found if holder.used_mib is not None]
+    if not told:
+        return "how much is not told"
+    each = f"{min(told):,.0f} MiB each" if max(told) - min(told) < 1 else f"{min(told):,.0f} to {max(told):,.0f} MiB each"
+    return each if len(told) > 1 else f"{told[0]:,.0f} MiB"
+
+
+def _terms(case: Case, found: list[holders.Holder]) -> Iterator[Term]:
+    facts = tuple(holder.path for holder in found)
+    devices, every = len({holder.gpu for holder in found}), len(holders.gpus(case, "bad"))
+    many = count(sum(holder.many for holder in found), "process", "processes")
+    yield term("held by others", f"{many} on {devices} of {every} GPUs, {_used(found)}; none on the good side", facts)
+    if devices == every and every > 1:
+        yield term("on every device", "even on all GPUs: the balance test of the server stays silent", facts)
+    running = servers.runs(case, "bad")
+    if running:
+        yield term("a server runs", f"a server runs here ({', '.join(running)}): it found room beside them", facts)
+    elif _are_leftovers(case, found):
+        yield term("of a server that does not run", "they carry a server's title, but no launch process of one runs: leftovers", facts)
+    if _OCCUPIED.search(case.text):
+        yield term("error names occupants", "the error text speaks of memory that is missing", facts)
+
+
+def _are_leftovers(case: Case, found: list[holders.Holder]) -> bool:
+    """Tell whether the holders carry a server's title while no server runs."""
+    titles = {servers.framework(server) for server in case.families("servers")} | {"sglang", "vllm"}
+    return not servers.runs(case, "bad") and any(title in holder.name.lower() for holder in found for title in titles)
+
+
+def _wording(case: Case, found: list[holders.Holder]) -> Wording:
+    many = sum(holder.many for holder in found)
+    who = holders.subject(found).name
+    pids = sorted({str(pid) for holder in found for pid in holder.pids}, key=int)
+    commands: tuple[Command, ...] = (_LOOK,)
+    if pids:
+        commands += (
+            Command("look", command(["ps", "-o", "pid,ppid,user,lstart,stat,args", "-p", ",".join(pids)])),
+            Command("try", command(["kill", *pids]), "as their owner or root; look at them first"),
+        )
+    what = "left over from a server that is gone" if _are_leftovers(case, found) else "beside the server"
+    verdict = f"{count(many, 'process', 'processes')} {what} {'holds' if many == 1 else 'hold'} GPU memory ({_used(found)}): {who}."
+    return Wording("GPU processes", who, "+", "none", f"{many} holding {_used(found)}", verdict, commands=commands)
+
+
+def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) -> Evidence:
+    facts = tuple(f"gpus/{gpu}/unattributed_mib" for gpu, _ in loose)
+    most = max(held for _, held in loose)
+    terms = [term("unlisted memory", f"up to {most:,.0f} MiB on {count(len(loose), 'GPU')} are held by no listed process, while no server runs", facts)]
+    if has_holders:
+        terms.append(term("open", "the processes that are listed may hold part of it", facts))
+    if _OCCUPIED.search(case.text):
+        terms.append(term("error names occupants", "the error text speaks of memory that is missing", facts))
+    verdict = f"{count(len(loose), 'GPU')} hold up to {most:,.0f} MiB that no listed process owns."
+    look = Command("confirm", "fuser -v /dev/nvidia*", "as root: every process that has a GPU open, other containers included")
+    wording = Wording("GPU memory", "held by no listed process", "+", "none", f"{most:,.0f} MiB", verdict, commands=(look,))
+    return Evidence(Subject("gpu-memory", "memory held by no listed process"), tuple(terms), wording)
+
+
+def _none(case: Case) -> Iterator[Finding]:
+    seen = {side: holders.gpus(case, side) for side in SIDES}
+    if not seen["bad"] or seen["good"] != seen["bad"] or holders.foreign_on(case, "good") or holders.foreign_on(case, "bad"):
+        return
+    paths = [f"gpus/{gpu}/unattributed_mib" for gpu in seen["bad"]]
+    if any(case.known(path) is None for path in paths) or case.is_open_below("gpus", "probes/nvml"):
+        return
+    if not servers.runs(case, "bad") or all((case.value("bad", path) or 0) < holders.LEAST_MIB for path in paths):
+        says = f"none holds memory beside the server on any of {count(len(seen['bad']), 'GPU')}, on both sides"
+        yield RuledOut(Subject("gpu-process", "other GPU processes"), says, tuple(paths))
+
+
+RULES = (Rule("gpu_memory_held", needs=("gpus/*/holders",), weigh=weigh, blames=("gpu-process", "gpu-memory")),)

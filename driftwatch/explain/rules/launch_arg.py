@@ -1,0 +1,79 @@
+"""Launch arguments that moved, as the server resolved them. What an argument can do is told by its group; what it did, by the error text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from driftwatch.explain import servers
+from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.families import argument_family
+from driftwatch.explain.naming import names_argument
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.weights import ARGUMENT, by_class
+from driftwatch.explain.words import command, count, moved, show
+from driftwatch.model import Known
+
+_GROUP = {
+    "memory": "it sizes what the server keeps in GPU memory", "speed": "it selects how the work is done",
+    "model": "it selects what is loaded and in which form",
+    "collective": "it shapes how the GPUs work together", "harmless": "it reaches no kernel and no memory",
+}
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each moved argument, or that all of them are equal."""
+    arguments = list(servers.moved_arguments(case))
+    for argument in arguments:
+        yield Evidence(Subject("launch-arg", argument.name), tuple(_terms(case, argument)), _wording(case, argument))
+    if not arguments:
+        yield from _all_equal(case)
+
+
+def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
+    told = f"resolved: {moved(argument.good, argument.bad, absent='not set')}" if argument.is_default else moved(argument.good, argument.bad, absent="not set")
+    yield term("moved", told, argument.facts)
+    family = argument_family(argument.name)
+    weight = by_class(ARGUMENT, family, case.klass)
+    if weight and family in _GROUP:
+        yield Term(_GROUP[family], weight, argument.facts)
+    if names_argument(case.text, argument.name):
+        yield term("named in the error", "the error text names this argument", argument.facts)
+    if argument.is_default:
+        yield term("open", "given on neither side: its default moved", argument.facts)
+
+
+def _wording(case: Case, argument: servers.Argument) -> Wording:
+    layer = "launch argument (default)" if argument.is_default else "launch argument"
+    flag = servers.flag(argument.name)
+    verdict = f"{flag} {moved(argument.good, argument.bad, absent='not set')}."
+    return Wording(layer, flag, mark(argument.good, argument.bad), argument.good, argument.bad, verdict, commands=_commands(case, argument))
+
+
+def _commands(case: Case, argument: servers.Argument) -> tuple[Command, ...]:
+    path = case.bad.get(f"servers/{argument.server}/log/path")
+    look: tuple[Command, ...] = ()
+    if isinstance(path, Known) and isinstance(path.value, str):
+        look = (Command("confirm", command(["grep", "-n", "server_args=", path.value]), "the arguments as the server resolved them"),)
+    back = Command("try", f"# start the server {_with(argument, argument.good)}", "restarts the server")
+    return (*look, back, Command("undo", f"# start the server {_with(argument, argument.bad)}"))
+
+
+def _with(argument: servers.Argument, value: object) -> str:
+    flag = servers.flag(argument.name)
+    if value is None or value is False:
+        return f"without {flag}"
+    return f"with {flag}" if value is True else f"with {flag} {show(value)}"
+
+
+def _all_equal(case: Case) -> Iterator[Finding]:
+    for server in case.families("servers"):
+        top = f"servers/{server}/args/"
+        good, bad = ({path for path, _ in case.below(side, "servers") if path.startswith(top)} for side in SIDES)
+        if good and good == bad and all(case.known(path) is not None for path in good):
+            says = f"{count(len(good), 'resolved argument')} equal on both sides"
+            yield RuledOut(Subject("launch-arg", f"launch arguments of {server}"), says, tuple(sorted(good)))
+
+
+RULES = (Rule("launch_arg", needs=("servers/*/args|servers/*/given",), weigh=weigh, blames=("launch-arg",)),)

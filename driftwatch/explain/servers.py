@@ -1,0 +1,86 @@
+"""What both sides tell of their servers: which run, and the arguments they ran with, resolved ones before given ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.words import number
+from driftwatch.model import Known
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that moved: its server, its field name, both values, and the facts they were read from. ``is_default``: nobody gave it."""
+
+    server: str
+    name: str
+    good: Any
+    bad: Any
+    facts: tuple[str, ...]
+    is_default: bool
+
+
+def framework(server: str) -> str:
+    """Return ``sglang`` for ``sglang`` and ``sglang@30001``."""
+    return server.split("@", 1)[0]
+
+
+def runs(case: Case, side: SideName) -> list[str]:
+    """Return the servers that are known to run on a side."""
+    return [server for server in case.families("servers") if case.value(side, f"servers/{server}/running") is True]
+
+
+def flag(name: str) -> str:
+    """Return a field name as it stands on a command line."""
+    return "--" + name.replace("_", "-")
+
+
+def same_argument(one: Any, other: Any) -> bool:
+    """Tell whether two argument values are one, as text or as number."""
+    if one == other:
+        return True
+    first, second = number(one), number(other)
+    return first is not None and first == second
+
+
+def effective(case: Case, side: SideName, server: str, name: str) -> tuple[Any, str] | None:
+    """Return an argument's value on a side and the fact it was read from, None where it is not known.
+
+    The resolved value counts. Where only the command line is known, an argument that was not given has an unknown default.
+    """
+    for source in ("args", "given"):
+        path = f"servers/{server}/{source}/{name}"
+        found = case.side(side).get(path)
+        if isinstance(found, Known) and (path in case.side(side).facts or (source == "args" and _has_arguments(case, side, server))):
+            return found.value, path
+    return None
+
+
+def moved_arguments(case: Case) -> Iterator[Argument]:
+    """Yield every argument whose values are known on both sides and differ, in the order of their names."""
+    for server in case.families("servers"):
+        for name in _names(case, server):
+            good, bad = effective(case, "good", server, name), effective(case, "bad", server, name)
+            if good is None or bad is None or same_argument(good[0], bad[0]):
+                continue
+            facts = tuple(dict.fromkeys((good[1], bad[1])))
+            if not any((change := case.by_path.get(path)) is not None and change.is_folded and change.follows is None for path in facts):
+                yield Argument(server, name, good[0], bad[0], facts, _is_default(case, server, name))
+
+
+def _names(case: Case, server: str) -> list[str]:
+    tops = (f"servers/{server}/args/", f"servers/{server}/given/")
+    return sorted({path.rsplit("/", 1)[1] for side in SIDES for path, _ in case.below(side, "servers") if path.startswith(tops)})
+
+
+def _has_arguments(case: Case, side: SideName, server: str) -> bool:
+    return any(path.startswith(f"servers/{server}/args/") for path, _ in case.below(side, "servers"))
+
+
+def _is_default(case: Case, server: str, name: str) -> bool:
+    both = case.known(f"servers/{server}/given/{name}")
+    has_given = all(any(path.startswith(f"servers/{server}/given/") for path, _ in case.below(side, "servers")) for side in SIDES)
+    return has_given and both == (None, None)

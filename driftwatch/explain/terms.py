@@ -1,0 +1,38 @@
+"""Short ways to make evidence: every weight is looked up by its name in ``weights.py``, so that no rule holds a number of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Term
+from driftwatch.explain.weights import WEIGHTS
+from driftwatch.explain.words import command
+
+
+def term(name: str, says: str, facts: Iterable[str] = ()) -> Term:
+    """Return a term whose weight stands under ``name`` in the table."""
+    return Term(says, WEIGHTS[name], tuple(facts))
+
+
+def mark(good: Any, bad: Any) -> str:
+    """Return ``+`` for a thing that is new, ``-`` for one that is gone, else ``~``."""
+    return "+" if good is None else "-" if bad is None else "~"
+
+
+def python_of(case: Case) -> str:
+    """Return the interpreter that the bad side's facts are of, ``python3`` where none is told."""
+    for target in case.bad.targets:
+        if isinstance(target.get("python"), str) and target["python"]:
+            return str(target["python"])
+    found = case.value("bad", "python/executable")
+    return found if isinstance(found, str) and found else "python3"
+
+
+def pip(case: Case, *words: str) -> str:
+    """Return a pip command line for the serving interpreter, by uv where uv installed its packages."""
+    python = python_of(case)
+    if any(value == "uv" for path, value in case.below("bad", "packages") if path.endswith("/installer")):
+        return command(["uv", "pip", words[0], "--python", python, *words[1:]])
+    return command([python, "-m", "pip", *words])

@@ -1,0 +1,83 @@
+"""The word and the one sentence at the top of a report. A verdict never says more than its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import NotChecked, Suspect, Word
+from driftwatch.explain.not_checked import is_worrying
+from driftwatch.explain.rule import Doubt
+from driftwatch.explain.weights import CLOSE, LIKELY, NOTABLE, STRONG
+from driftwatch.explain.words import count, listed, moved
+from driftwatch.model import ANSWERED
+
+
+def choose_word(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> Word:
+    """Return LIKELY, SEVERAL, UNKNOWN, DRIFT or SAME, as ux.md defines them."""
+    top = suspects[0].confidence if suspects else 0.0
+    worrying = any(is_worrying(entry) for entry in open_)
+    if top >= STRONG or (top >= LIKELY and not worrying):
+        return "SEVERAL" if _has_rival(suspects) else "LIKELY"
+    if worrying:
+        return "UNKNOWN"
+    if top >= NOTABLE and _has_rival(suspects):
+        return "SEVERAL"
+    if case.seen:
+        return "DRIFT"
+    return "UNKNOWN" if any(entry.side == "bad" for entry in open_) else "SAME"
+
+
+def _has_rival(suspects: Sequence[Suspect]) -> bool:
+    return len(suspects) > 1 and suspects[1].confidence >= NOTABLE and suspects[0].confidence - suspects[1].confidence < CLOSE
+
+
+def sentence(case: Case, word: Word, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> str:
+    """Return the verdict in one line, without doubts of the good side: those go before it."""
+    if word == "LIKELY":
+        return said(suspects[0])
+    if word == "SEVERAL":
+        many = sum(suspects[0].confidence - suspect.confidence < CLOSE and suspect.confidence >= NOTABLE for suspect in suspects)
+        return f"{many} suspects are close; start with the first: {said(suspects[0])}"
+    if word == "UNKNOWN":
+        return _unknown(case, suspects, open_)
+    if word == "DRIFT":
+        return _drift(case, suspects)
+    return _same(case)
+
+
+def with_doubts(doubts: Sequence[Doubt], told: str) -> str:
+    """Return the verdict with what makes the good side doubtful before it."""
+    if not doubts:
+        return told
+    first = doubts[0].says
+    return f"The baseline is doubtful: {first}. Run the good setup again before anything else. {told}"
+
+
+def said(suspect: Suspect) -> str:
+    """Return a suspect's own sentence, or its fact with both values."""
+    return suspect.verdict or f"{suspect.fact} {moved(suspect.good, suspect.bad)}."
+
+
+def _unknown(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> str:
+    hiding = [entry for entry in open_ if is_worrying(entry)] or list(open_)
+    names = listed(f"{entry.subject.name} ({entry.status.replace('_', ' ')}{', good side' if entry.side == 'good' else ''})" for entry in hiding)
+    start = f"{_differing(case)}, none is a strong suspect" if case.seen else "No recorded fact changed"
+    weak = f"; the likeliest is: {said(suspects[0])}" if suspects and suspects[0].confidence >= NOTABLE else "."
+    return f"{start}, and not everything was read that could hide one: {names}{weak}"
+
+
+def _drift(case: Case, suspects: Sequence[Suspect]) -> str:
+    told = "and none of them stands out" if case.klass is None else f"and none of them stands out for {case.klass}"
+    weak = f"; the likeliest is: {said(suspects[0])}" if suspects and suspects[0].confidence >= NOTABLE else "."
+    return f"{_differing(case)}, {told}{weak}"
+
+
+def _differing(case: Case) -> str:
+    return f"{count(len(case.seen), 'fact')} {'differs' if len(case.seen) == 1 else 'differ'}"
+
+
+def _same(case: Case) -> str:
+    answered = sum(result.status in ANSWERED for result in case.bad.probes.values())
+    return (f"{answered} of {count(len(case.bad.probes), 'probe')}, {count(len(case.bad.facts), 'fact')}, no difference. "
+            "Not looked at: model files' content, the requests, the network beyond this host.")

@@ -1,0 +1,118 @@
+"""All weights of all rules, in log-odds, in one place. Set by judgement from facts/ranking.md; nothing else in the package holds such a number.
+
+A suspect's confidence is ``logistic(prior(kind, class) + sum of its terms)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+STRONG, LIKELY, NOTABLE, SHOWN = 0.8, 0.5, 0.2, 0.05  # confidence: strong, likely, worth a sentence, worth a line
+CLOSE = 0.25  # two suspects nearer than this are told as close
+MOST_SUSPECTS = 7
+COULD_HIDE = -2.3  # a kind with at least this prior is worth worrying about when its facts are not known
+
+_UNLIKELY = -3.0
+BASE: Mapping[str, float] = MappingProxyType({
+    "package": -2.6, "file": -2.2, "git": -2.2, "python": -2.4, "env-var": -2.4, "launch-arg": -2.0, "library": -2.4, "driver": -2.4, "kernel": -2.8,
+    "kernel-module": -2.4, "gpu-memory": -2.4, "gpu-process": -2.4,
+})
+
+# The symptom's class routes the prior (ranking.md, rule 7).
+ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "oom": {
+        "launch-arg": 1.0, "gpu-memory": 1.2, "gpu-process": 1.2, "env-var": 0.2, "package": -0.4, "file": -0.2,
+        "driver": -1.0, "kernel": -1.0, "library": -0.5,
+    },
+    "startup-crash": {
+        "package": 0.8, "launch-arg": 0.8, "driver": 0.4, "env-var": 0.6, "file": 0.5, "git": 0.5, "python": 0.8, "library": 0.6,
+        "kernel-module": 0.6, "gpu-process": 0.3, "gpu-memory": 0.3,
+    },
+    "import-error": {
+        "package": 1.2, "python": 1.0, "file": 0.8, "git": 0.3, "library": 0.8,
+        "launch-arg": -1.5, "driver": -1.0, "gpu-process": -2.0, "gpu-memory": -2.0,
+    },
+    "runtime-crash": {"package": 0.6, "file": 0.8, "library": 0.8, "env-var": 0.3, "git": 0.5, "launch-arg": 0.3, "driver": 0.2},
+    "hang": {"env-var": 0.8, "driver": 0.6, "package": -0.2, "launch-arg": 0.4, "kernel": 0.3, "gpu-process": 0.2},
+    "slow": {"package": 0.5, "env-var": 0.8, "launch-arg": 0.8, "driver": 0.4, "gpu-process": 0.5, "git": 0.5, "file": 0.4},
+    "wrong-output": {"launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0},
+    "accuracy": {"launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0},
+    "device-lost": {"driver": 1.4, "kernel-module": 1.4, "kernel": 1.0, "library": 0.8, "package": -1.0, "git": -1.5, "file": -1.0, "launch-arg": -1.0},
+})
+
+WEIGHTS: Mapping[str, float] = MappingProxyType({
+    "moved": 0.3, "named in the error": 1.8, "doubtful baseline": -2.0, "open": 0.0,
+    # the start-up sum of memory
+    "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0,
+    "memory equal": 0.7, "took no memory": -3.5,
+    # relations inside one host
+    "pair broke": 4.6, "pair broke, before unknown": 2.8, "kernel package": 0.8, "pair of a plain package": -1.6,
+    "text and driver agree": 1.0, "another kernel runs": 0.8,
+    # GPU memory held by others
+    "held by others": 2.2, "unlisted memory": 1.8, "on every device": 0.4, "of a server that does not run": 0.8, "error names occupants": 1.6,
+    "a server runs": -0.8,
+    # files and trees
+    "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
+    "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
+    # variables
+    "server's own": 0.5, "the shell's, not the server's": -0.5, "presence": 0.2, "workaround": -0.5,
+    # the platform
+    "driver moved": 1.4, "kernel moved": 1.0, "python moved": 1.8, "flavour moved": 0.6,
+    # packages
+    "new build of one version": 0.8,
+})
+
+# What a moved package of a family weighs; "*" where the class has no figure of its own.
+LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "kernel": {"*": 1.2, "import-error": 1.5, "slow": 1.5, "wrong-output": 1.6, "accuracy": 1.5, "oom": 0.4, "hang": 0.6, "device-lost": 0.0},
+    "torch": {"*": 1.3, "import-error": 1.5, "slow": 1.5, "oom": 1.0, "hang": 0.9, "device-lost": 0.0},
+    "collectives": {"*": 0.8, "hang": 1.9, "slow": 1.1, "oom": 0.8, "import-error": 0.3, "wrong-output": 0.0},
+    "cuda": {"*": 0.5, "import-error": 0.9, "slow": 0.7},
+    "server": {"*": 1.2, "oom": 1.3, "slow": 1.3},
+    "model": {"*": 0.6, "oom": 0.0, "hang": -0.3, "import-error": 0.9, "wrong-output": 0.9, "accuracy": 0.9, "device-lost": -1.0},
+    "numeric": {"*": 0.2, "import-error": 1.1},
+    "web": {"*": -1.5, "startup-crash": -0.5, "runtime-crash": -0.2, "import-error": -0.3, "oom": -2.0},
+    "tool": {"*": -2.5},
+    "other": {"*": -0.8, "import-error": 0.0, "startup-crash": -0.2, "runtime-crash": -0.3, "oom": -1.3, "device-lost": -1.5},
+})
+
+# What a moved launch argument of a group weighs.
+ARGUMENT: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "memory": {"*": 0.4, "oom": 0.9, "startup-crash": 0.6, "wrong-output": -0.2},
+    "speed": {"*": 0.3, "slow": 1.3, "hang": 0.6, "oom": 0.2, "wrong-output": 0.9, "accuracy": 0.9},
+    "model": {"*": 0.9, "wrong-output": 1.3, "accuracy": 1.3, "oom": 0.9, "startup-crash": 1.0},
+    "collective": {"*": 0.3, "hang": 1.4, "slow": 1.0, "oom": 0.2},
+    "harmless": {"*": -2.0},
+    "other": {"*": 0.0},
+})
+
+# What a moved variable of a family weighs.
+VARIABLE: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "transport": {"*": 0.5, "hang": 1.6, "slow": 1.4, "wrong-output": 0.6, "import-error": -1.0},
+    "loader": {"*": 1.0, "import-error": 1.8, "startup-crash": 1.4, "hang": 0.8, "slow": 0.8, "wrong-output": 1.0, "oom": -0.5},
+    "devices": {"*": 0.9, "startup-crash": 1.6, "oom": 1.2, "hang": 0.9, "device-lost": 1.0},
+    "allocator": {"*": 0.6, "oom": 1.9, "startup-crash": 1.1, "runtime-crash": 0.8},
+    "threads": {"*": 0.2, "slow": 1.6},
+    "caches": {"*": 0.3, "wrong-output": 1.0, "slow": 0.6, "startup-crash": 0.6},
+    "framework": {"*": 0.9, "slow": 1.2, "wrong-output": 1.2, "accuracy": 1.2},
+    "harmless": {"*": -2.2},
+    "other": {"*": -0.3},
+})
+
+
+def prior(kind: str, klass: str | None) -> float:
+    """Return the log-odds, before any evidence, that a cause of this kind makes a symptom of this class."""
+    return BASE.get(kind, _UNLIKELY) + ROUTE.get(klass or "", {}).get(kind, 0.0)
+
+
+def by_class(table: Mapping[str, Mapping[str, float]], family: str, klass: str | None) -> float:
+    """Return what a table gives for a family under a symptom class."""
+    row = table[family]
+    return row.get(klass or "*", row["*"])
+
+
+def logistic(log_odds: float) -> float:
+    """Return a probability with three decimals."""
+    return round(1 / (1 + math.exp(-max(-40.0, min(40.0, log_odds)))), 3)
