@@ -7,9 +7,11 @@ runner can say what a probe that never came back was waiting for.
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .probe import Absent, Refusal, Unknown, Unreadable
+from .redact import Redactor
 
 MIB = 1 << 20
 
@@ -73,6 +75,7 @@ class Host:
         self.asking = asking
         self.targets: Tuple[Target, ...] = ()
         self.notes: List[str] = []
+        self.mask = Redactor(b"", settings.also_show, settings.env_prefixes)
 
     def read_bytes(self, path: str, limit: int = MIB) -> bytes:
         """Return a regular file's bytes. More than ``limit`` of them, or what is no regular file, is Unreadable."""
@@ -177,6 +180,28 @@ class Host:
         found: Digest = self.root.sha256(path, limit)
         return found
 
+    def sha256_each(self, files: List[Tuple[str, int]]) -> Dict[str, Any]:
+        """Return {path: Digest, None if absent, or Unknown} of files, each given with the most bytes that it may have.
+
+        Small ones are read on the caller's thread, those of more than 1 MiB on two: hashing them lets go of the interpreter's lock.
+        """
+        found: Dict[str, Any] = {}
+
+        def read(some: List[Tuple[str, int]]) -> None:
+            for path, limit in some:
+                found[path] = self.attempt(self.sha256, path, limit)
+
+        large = [one for one in files if one[1] > MIB]
+        read([one for one in files if one[1] <= MIB])
+        if large[1:]:
+            second = threading.Thread(target=read, args=(large[1::2],), daemon=True)
+            second.start()
+            read(large[::2])
+            second.join()
+        else:
+            read(large)
+        return found
+
     def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Ran:
         """Return what a command printed once it ended, whatever its exit code. Absent if there is no such command, TimedOut after ``deadline_s``.
 
@@ -198,6 +223,11 @@ class Host:
         """Return the user id that looks."""
         number: int = self.root.uid()
         return number
+
+    def hints(self) -> Dict[str, Any]:
+        """Return what a recording says of itself: interpreter, site_packages, server_log; nothing on a real host."""
+        told: Dict[str, Any] = self.root.hints()
+        return told
 
     def pids(self) -> List[int]:
         """Return the process ids that can be seen, sorted."""

@@ -5,6 +5,7 @@ import re
 from typing import List, Tuple
 
 from .host import Host, Ran
+from .probe import Unknown
 
 FOLDERS = (
     "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64",
@@ -13,10 +14,15 @@ FOLDERS = (
 
 
 def cached(host: Host, name: str) -> Tuple[str, ...]:
-    """Return where the loader's cache has a library of this name for 64-bit programs, its first choice first; none where ldconfig gave no answer."""
+    """Return where the loader's cache has a library of this name for 64-bit programs, its first choice first.
+
+    Where ldconfig gave no answer there is none; the probe then carries a note that says so.
+    """
     ran = host.try_run(["ldconfig", "-p"], 5.0)
     if ran is None:
         ran = host.try_run(["/sbin/ldconfig", "-p"], 5.0)
+    if isinstance(ran, Unknown):
+        host.notes.append("%s; the usual folders were searched instead" % ran.reason)
     return tuple(parse_cache(ran.stdout, name)) if isinstance(ran, Ran) else ()
 
 

@@ -64,7 +64,13 @@ class RealRoot:
         """Return ``+`` and the bytes, or ``-`` and the errno."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            return b"+" + os.read(descriptor, limit)
+            told = b"+"
+            while len(told) <= limit:  # a file of /proc gives a page at a time
+                piece = os.read(descriptor, limit)
+                if not piece:
+                    break
+                told += piece
+            return told[: limit + 1]
         except OSError as failed:
             return b"-%d" % (failed.errno or errno.EIO)
 
@@ -136,6 +142,10 @@ class RealRoot:
     def uid(self) -> int:
         """Return our effective user id."""
         return os.geteuid()
+
+    def hints(self) -> Dict[str, Any]:
+        """Return nothing: a real host is asked, it does not describe itself."""
+        return {}
 
     def nvml(self) -> Any:
         """Return the pynvml module that was shipped beside the agent."""

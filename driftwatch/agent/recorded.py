@@ -16,6 +16,7 @@ from .host import Digest, Ran, Stat
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
 
 LINK_LIMIT = 40
+NOT_RECORDED_OPTIONS = ("--no-ext-diff", "--no-textconv")
 ARCHIVE_LIMIT = 1 << 30
 Entry = Tuple[str, bytes]
 
@@ -217,9 +218,12 @@ class RecordedRoot:
         return list(self.tree.names(real))
 
     def entries(self, path: str) -> List[Tuple[str, Stat]]:
-        """Return the sorted names in a folder, each with its kind and size."""
-        base = path.rstrip("/")
-        return [(name, self.stat(base + "/" + name)) for name in sorted(self.names(path))]
+        """Return the sorted names in a folder, each with its kind and size; what was denied stands in its folder all the same."""
+        names = set(self.names(path))
+        real = self.real(path).rstrip("/")
+        denied = {one.rpartition("/")[2] for one in self.denied if one.rpartition("/")[0] == real}
+        return [(name, Stat(self.tree.entry(real + "/" + name) or "file", 0) if name in denied else self.stat(real + "/" + name))
+                for name in sorted(names | denied)]
 
     def stat(self, path: str) -> Stat:
         """Return kind and size of the path itself; times are not part of the format."""
@@ -276,7 +280,8 @@ class RecordedRoot:
         return Digest(hashlib.sha256(data).hexdigest(), len(data), None, None)
 
     def run(self, argv: List[str], deadline_s: float, _env: Dict[str, str]) -> Tuple[Ran, str]:
-        """Return what the command printed when it was recorded."""
+        """Return what the command printed when it was recorded; the options that only keep git from running foreign code were not recorded."""
+        argv = [word for word in argv if word not in NOT_RECORDED_OPTIONS]
         command = " ".join(argv)
         for one in self.hanging_commands:
             if tuple(argv[: len(one)]) == one:
@@ -298,6 +303,10 @@ class RecordedRoot:
     def uid(self) -> int:
         """Return the user id that recorded."""
         return int(self.described.get("uid") or 0)
+
+    def hints(self) -> Dict[str, Any]:
+        """Return which interpreter, package folder and server log the recording names."""
+        return {key: self.described[key] for key in ("interpreter", "site_packages", "server_log") if self.described.get(key)}
 
     def nvml(self) -> NoReturn:
         """Refuse: NVML cannot be replayed."""

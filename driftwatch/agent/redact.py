@@ -1,5 +1,161 @@
-"""Secrets are masked before they leave the host: by the names of variables and arguments, and by one last look at every text."""
+"""Secrets are masked before they leave the host: by the names of variables and arguments, and by one last look at every text.
+
+A secret is told as a keyed digest, so that a changed one still shows; without a key only as masked. Known token shapes and names decide, never the
+look of randomness, so that digests, commits, versions, UUIDs and paths stay whole.
+"""
 from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from typing import Any, Dict, Iterable, List, Tuple
+
+from .secret_names import is_harmless, is_secret_field, is_secret_variable, is_shown
+
+DIGITS = 16
+_NAMES = ("key", "token", "secret", "passw", "passphrase", "pwd", "cred", "auth")
+_NAMED = re.compile(r"(?:%s)[\w.-]{0,40}\\*[\"']?\s{0,4}(?:[:=]|(?<=\s)\S)" % "|".join(_NAMES), re.IGNORECASE)
+_MARKS = (
+    "sk-", "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "akia", "asia", "aiza", "eyj", "xox", "xapp-",
+    "npm_", "api_org_", "nvapi-", "pypi-", "dckr_", "ya29.", "bearer", "webhook", "hooks.slack", "sig=",
+    "signature=", "private key", "curl ",
+)
+_START = r"(?:(?<![A-Za-z0-9\\])|(?<=\\[nrt]))"  # where a word starts, also behind an escaped line end
+_BLOCK = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+_SHAPE = re.compile(
+    r"-----BEGIN " + _BLOCK + r"(?:\\+[nr]|[A-Za-z0-9+/=:,.()\s]|-(?!----))*(?:-----END " + _BLOCK + r")?|" + _START +
+    r"(?:(?:hf|api_org|npm)_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,}|gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{18,}"
+    r"|sk-[0-9a-f]{32,}|sk-(?=[\w-]*[0-9])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|pypi-[A-Za-z0-9_-]{50,}"
+    r"|nvapi-[A-Za-z0-9_-]{40,}|dckr_[a-z]+_[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})", re.DOTALL)
+_AFTER = re.compile(  # what stands behind these is secret; the first group stays
+    r"((?<![A-Za-z0-9])[Bb][Ee][Aa][Rr][Ee][Rr]\s+)((?=[^\s\"'\\]*[0-9]|[^\s\"'\\]{20})[A-Za-z0-9._~+/=-]{8,})"
+    r"|(hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9/_-]{8,})|([?&;](?:sig|signature|x-amz-signature)=)([A-Za-z0-9%+/=_-]{8,})"
+    r"|(\bcurl\s(?:[^\n|;\"]*\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)", re.IGNORECASE)
+_USERINFO = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/\"'\\<>?#]+)@")
+_PAIR = re.compile(r"(?:(?<![\w.\\-])|(?<=\\[nrt]))(?P<name>[A-Za-z_][\w.-]{1,79})(?P<shut>\\*[\"'])?\s{0,4}(?::(?![:/])|=>|=(?!=))\s{0,4}(?P<open>\\*[\"'])?")
+_OPTION = re.compile(r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8})(?!-)(?P<open>\\*[\"'])?")
+_BARE = re.compile(r"[^\s,;&'\"<>()\[\]{}\\|]+")
+_SCHEME = re.compile(r"(?:basic|bearer|token|digest|negotiate)\s+(?=\S)", re.IGNORECASE)
+_QUOTE = re.compile(r"(\\*)([\"'])")
+_OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{16,}", re.DOTALL)
+_MASKED = ("[secret ", "[secret", "[masked")
+
+
 class Redactor:
-    def __init__(self,key=b"",also=()): pass
-    def line(self,s): return s
+    """Masks what must not leave this host. ``key`` is the host's own, from the controller; ``also_show`` are names whose values may leave."""
+
+    def __init__(self, key: bytes = b"", also_show: Iterable[str] = (), prefixes: Iterable[str] = ()) -> None:
+        self.key = key
+        self.also_show = frozenset(also_show)
+        self.prefixes = tuple(prefixes)
+
+    def is_shown(self, name: str) -> bool:
+        """Tell whether a variable of this name is told at all; of any other neither name nor value leaves."""
+        return is_shown(name) or name in self.also_show or (bool(self.prefixes) and name.startswith(self.prefixes))
+
+    def value(self, name: str, text: str) -> Any:
+        """Return a variable's value as it may leave: the text, its keyed digest where the name is a secret's, masked where the name is not listed."""
+        if not self.is_shown(name):
+            return {"masked": True}
+        if name not in self.also_show and is_secret_variable(name) and not is_harmless(name, text):
+            return self.keyed(text)
+        return self.text(text)
+
+    def argument(self, name: str, value: Any) -> Any:
+        """Return the value of an argument or a field as it may leave, whatever JSON it is."""
+        if is_secret_field(name) and not (isinstance(value, (bool, int, float)) or value is None) and not (isinstance(value, str) and is_harmless(name, value)):
+            return self.keyed(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+        if isinstance(value, dict):
+            return {self.text(str(key)): self.argument(str(key), one) for key, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.argument("", one) for one in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def arguments(self, argv: Iterable[str]) -> List[str]:
+        """Return a command line whose secrets are masked: behind options that are named so, in ``NAME=VALUE``, headers, ``curl -u`` and URLs."""
+        told: List[str] = []
+        is_awaited = False
+        for one in argv:
+            told.append(self._mark(one) if is_awaited and not one.startswith("-") else self.text(one))
+            is_login = told[0].rpartition("/")[2] == "curl" and one in ("-u", "--user", "--proxy-user")
+            is_awaited = is_login or (one.startswith("-") and "=" not in one and is_secret_field(one))
+        return told
+
+    def keyed(self, text: str) -> Dict[str, Any]:
+        """Return what is told of a secret: a digest under this host's key, or only that there is one where no key was given."""
+        return {"keyed": "hmac-sha256:" + self._digest(text)} if self.key else {"masked": True}
+
+    def line(self, json_line: str) -> str:
+        """Return one line of ASCII-escaped JSON, still valid JSON, in which no known kind of secret stands."""
+        return self.text(json_line)
+
+    def text(self, text: str) -> str:
+        """Return a text in which every known kind of secret is replaced by its mark. The same text gives the same marks; marks stay as they are."""
+        low = text.lower()
+        has_shape = any(mark in low for mark in _MARKS)
+        if not has_shape and not (any(name in low for name in _NAMES) and _NAMED.search(text)):
+            return _USERINFO.sub(self._userinfo, text) if "://" in text and "@" in text else text
+        text = _USERINFO.sub(self._userinfo, _SHAPE.sub(lambda found: self._mark(found.group()), text))
+        return self._named(_OPTION, self._named(_PAIR, _AFTER.sub(self._behind, text)))
+
+    def _named(self, pattern: "re.Pattern[str]", text: str) -> str:
+        """Mask what stands behind a secret's name: ``NAME=VALUE``, ``"NAME": "VALUE"``, ``NAME: VALUE``, ``--name VALUE``."""
+        pieces: List[str] = []
+        done = 0
+        for found in pattern.finditer(text):
+            if found.start() < done or not is_secret_field(found.group("name")):
+                continue
+            start, end = _value_behind(text, found)
+            if _is_secret(found.group("name"), text[start:end]):
+                quote = "" if found.group("open") else found.group("shut") or ""
+                pieces += [text[done:start], quote, self._mark(text[start:end]), quote]
+                done = end
+        return "".join(pieces) + text[done:] if pieces else text
+
+    def _userinfo(self, found: "re.Match[str]") -> str:
+        scheme, user = found.groups()
+        if user.startswith(_MASKED) or (":" not in user and not scheme.lower().startswith("http")):
+            return found.group()
+        return scheme + self._mark(user) + "@"
+
+    def _behind(self, found: "re.Match[str]") -> str:
+        kept, secret = [one for one in found.groups() if one is not None]
+        return found.group() if secret.startswith(_MASKED) else kept + self._mark(secret)
+
+    def _mark(self, secret: str) -> str:
+        return "[secret hmac-sha256:%s]" % self._digest(secret) if self.key else "[masked]"
+
+    def _digest(self, text: str) -> str:
+        return hmac.new(self.key, text.encode("utf-8", "backslashreplace"), hashlib.sha256).hexdigest()[:DIGITS]
+
+
+def _value_behind(text: str, found: "re.Match[str]") -> Tuple[int, int]:
+    """Return where the value behind a name starts and ends; the same place twice where there is no plain value."""
+    start = found.end()
+    if found.group("open"):
+        return start, _closing(text, start, found.group("open"))
+    scheme = _SCHEME.match(text, start)
+    start = scheme.end() if scheme else start
+    bare = _BARE.match(text, start)
+    return start, bare.end() if bare else start
+
+
+def _closing(text: str, start: int, opened: str) -> int:
+    """Return where a quoted value ends. ``opened`` is its quote with the backslashes before it; a bare ``"`` always ends it, so that JSON stays JSON."""
+    depth = len(opened) - 1
+    for found in _QUOTE.finditer(text, start):
+        slashes, quote = len(found.group(1)), found.group(2)
+        if quote == '"' and slashes % 2 == 0:
+            return found.start() + (slashes if depth == 0 and opened == '"' else 0)
+        if quote == opened[-1] and slashes == depth:
+            return found.start()
+    return len(text)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Tell whether a text behind a secret's name is one: no mark, no switch or version; behind a mere ``key``, ``token`` or ``auth`` only if it is opaque."""
+    if not value or value.startswith(_MASKED) or is_harmless(name, value):
+        return False
+    return name.strip("-").lower() not in ("key", "token", "auth") or _OPAQUE.match(value) is not None

@@ -98,6 +98,7 @@ class Runner:
                 self._look_after(one, now)
             if now >= self.stop_at:
                 self._drop_queue()
+        self._sweep()
         self.emit({"frame": "end"})
         self._flush_until(self.end_at)
         os._exit(0)
@@ -265,6 +266,7 @@ class Runner:
                 self._drain(one)
                 self._adopt_orphans(one)
         if one.phase == "kill":
+            self._adopt_orphans(one)
             processes.send(one.family - ({one.pid} if one.ended is not None else set()), signal.SIGKILL)
         for pid in one.family:
             processes.reap(pid)
@@ -281,6 +283,18 @@ class Runner:
         one.asking.close()
         self._tell(one.planned, time.monotonic() - one.started, outcome, left_behind)
         self.has_targets = self.has_targets or one.planned.name == "targets"
+
+    def _sweep(self) -> None:
+        """End what came to us from below at the very last: a process that its parent started while it was being killed."""
+        stop = min(time.monotonic() + GIVE_UP_AFTER_S, self.end_at)
+        while True:
+            rest = [pid for pid in processes.below(os.getpid()) if pid not in self.left]
+            processes.send(rest, signal.SIGKILL)
+            for pid in rest:
+                processes.reap(pid)
+            if not any(processes.is_alive(pid) for pid in rest) or time.monotonic() > stop:
+                return
+            time.sleep(0.005)
 
     def _died(self, one: Running) -> Dict[str, Any]:
         question = one.question()

@@ -1,0 +1,226 @@
+"""What was installed against what lies there now: every distribution's RECORD of the serving interpreter, file by file. Reads, never repairs.
+
+The size of each listed file is compared; the digest too for each ``.py`` and each ``.so`` of a kernel package whose size differs, or whose mtime or
+ctime is later than its RECORD's. ``.pyc`` files never count.
+
+| path | what |
+|---|---|
+| packages/NAME/altered/PATH | {"size", "recorded_size" in bytes, "sha256" of what lies there, null where it was not hashed}; PATH as RECORD writes it |
+| packages/NAME/missing/PATH | true: RECORD names it and it is not there |
+| packages/NAME/verified | counts {"files", "altered", "missing", "unhashed": not hashed though its times are later, "unchecked": a recording left them out} |
+
+Where a folder cannot be listed, or more files differ than are named, ``altered`` and ``missing`` of that distribution are unknown beyond what is told.
+A distribution without RECORD has ``altered`` unknown. On a host without file times (a recorded one) every such file there is hashed; and where a
+recording holds less than half of the files that a RECORD names, the rest was left out by the recorder and is unchecked, not missing.
+"""
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..dist_metadata import RECORD_BYTES, Entry, Folder, folders, joined, listed, natural, parse_record, refusal
+from ..host import Digest, Host, Stat
+from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+
+KERNELS = ("sgl-", "sglang-", "flashinfer", "flash-attn", "flash-mla", "deep-gemm", "deep-ep", "vllm")
+FEW = 3
+NAMED = 100
+LARGE = 1 << 20
+
+
+class Suspect(NamedTuple):
+    """A listed file that is not as RECORD says, or may not be: where it lies, its line, its lstat, and whether its size already differs."""
+
+    path: str
+    entry: Entry
+    stat: Stat
+    is_other_size: bool
+
+
+class Sight(NamedTuple):
+    """What looking at all files of one distribution gave, before hashing."""
+
+    files: int
+    present: int
+    absent: List[str]
+    suspects: List[Suspect]
+    refused: List[Unknown]
+
+
+def collect(host: Host) -> Iterator[Fact]:
+    """Yield what differs, distribution by distribution, the kernel packages last: their files are large and their folders have been seen to hang."""
+    if not host.targets:
+        raise NotRecorded("no interpreter was found to look at")
+    sites, refused = listed(host, host.targets[0].site_packages)
+    left = host.settings.byte_budget
+    told: List[str] = []
+    for one in sorted(_latest(host, sites), key=lambda folder: folder.name.startswith(KERNELS)):
+        if one.name not in told:
+            told.append(one.name)
+            left -= yield from _distribution(host, one, left)
+    if refused or not sites:
+        raise refusal(refused[0]) if refused else NotRecorded("no site-packages folder was found")
+
+
+def _latest(host: Host, sites: List[Tuple[str, List[str]]]) -> List[Folder]:
+    """Return the distributions, of each name in one folder only that which was installed last."""
+    found: List[Folder] = []
+    for site, names in sites:
+        groups: Dict[str, List[Folder]] = {}
+        for one in folders(site, names):
+            groups.setdefault(one.name, []).append(one)
+        found += [max(group, key=lambda one: (_written(host, one) or 0, natural(one.version or ""))) if group[1:] else group[0] for group in groups.values()]
+    return found
+
+
+def _written(host: Host, folder: Folder) -> Optional[int]:
+    """Return the mtime of a RECORD in ns, None where it cannot be told."""
+    stat = host.attempt(host.stat, folder.path + "/RECORD")
+    return stat.mtime_ns if isinstance(stat, Stat) else None
+
+
+def _distribution(host: Host, folder: Folder, budget: int) -> Generator[Fact, None, int]:
+    """Yield the facts of one distribution; return how many bytes were hashed for it."""
+    top = fact_path("packages", folder.name)
+    text = host.try_read(folder.path + "/RECORD", RECORD_BYTES) if folder.kind == "dist-info" else None
+    entries = host.attempt(_entries, text) if isinstance(text, str) else text or Unknown("not_recorded", "%s: it has no RECORD to compare with" % folder.path)
+    if isinstance(entries, Unknown):
+        yield top + "/altered", entries
+        return 0
+    since = _written(host, folder)
+    listed_files = entries if since is not None else [entry for entry in entries if ".dist-info/" not in entry.path]
+    sight = _look(host, folder, listed_files, since)
+    altered, unhashed, used = _hashed(host, sight.suspects, budget)
+    yield from _told(top, sight, (altered, unhashed), since)
+    return used
+
+
+def _entries(text: str) -> List[Entry]:
+    return [entry for entry in parse_record(text) if not entry.path.endswith(".pyc")]
+
+
+def _look(host: Host, folder: Folder, entries: List[Entry], since: Optional[int]) -> Sight:
+    """Return what one lstat of each listed file shows; one listing for each folder that holds more than a few of them."""
+    site = folder.path.rpartition("/")[0]
+    is_kernel = folder.name.startswith(KERNELS)
+    absent: List[str] = []
+    suspects: List[Suspect] = []
+    refused: List[Unknown] = []
+    for where, group in _by_folder(site, entries).items():
+        stats = _stats(host, where, group)
+        if isinstance(stats, Unknown):
+            refused.append(stats)
+            continue
+        for name, entry in group:
+            stat = stats.get(name)
+            if stat is None:
+                absent.append(entry.path)
+            elif isinstance(stat, Unknown):
+                refused.append(stat)
+            else:
+                suspects += _suspected(where + "/" + name, entry, stat, (since, is_kernel))
+    return Sight(len(entries), len(entries) - len(absent), absent, suspects, refused)
+
+
+def _by_folder(site: str, entries: List[Entry]) -> Dict[str, List[Tuple[str, Entry]]]:
+    """Return the entries by the folder that they lie in, each with its name there."""
+    groups: Dict[str, List[Tuple[str, Entry]]] = {}
+    places: Dict[str, str] = {}
+    for entry in entries:
+        above, _, name = entry.path.rpartition("/")
+        if entry.path.startswith("/"):
+            above = above or "/"
+        if above not in places:
+            places[above] = joined(site, above)
+        groups.setdefault(places[above], []).append((name, entry))
+    return groups
+
+
+def _stats(host: Host, where: str, group: List[Tuple[str, Entry]]) -> Any:
+    """Return {name: Stat or Unknown} of the files of one folder, links followed; Unknown if it cannot be listed."""
+    if len(group) > FEW:
+        entries = host.attempt(host.entries, where)
+        if isinstance(entries, Unknown):
+            return entries
+        stats = dict(entries or ())
+    else:
+        stats = {name: host.attempt(host.stat, where + "/" + name) for name, _ in group}
+    for name, _ in group:
+        stat = stats.get(name)
+        if stat is not None and not isinstance(stat, Unknown) and stat.kind == "link":
+            stats[name] = host.attempt(_followed, host, where + "/" + name)
+    return stats
+
+
+def _followed(host: Host, path: str) -> Stat:
+    return host.stat(host.real(path))
+
+
+def _suspected(path: str, entry: Entry, stat: Stat, rule: Tuple[Optional[int], bool]) -> List[Suspect]:
+    """Return the file as a suspect, or nothing. ``rule``: the mtime of RECORD in ns (None: no times here), and whether ``.so`` files count."""
+    since, is_kernel = rule
+    if entry.size is not None and (stat.size != entry.size or stat.kind != "file"):
+        return [Suspect(path, entry, stat, is_other_size=True)]
+    is_hashed = entry.digest.startswith("sha256=") and (path.endswith(".py") or (is_kernel and ".so" in path.rpartition("/")[2]))
+    is_later = since is None or stat.mtime_ns is None or stat.ctime_ns is None or stat.mtime_ns > since or stat.ctime_ns > since
+    return [Suspect(path, entry, stat, is_other_size=False)] if is_hashed and is_later else []
+
+
+def _hashed(host: Host, suspects: List[Suspect], budget: int) -> Tuple[Dict[str, Any], int, int]:
+    """Return the altered files as facts, how many could not be hashed, and the bytes that were; large files go last, on two threads."""
+    altered: Dict[str, Any] = {}
+    chosen: List[Suspect] = []
+    left, unhashed = budget, 0
+    for one in sorted(suspects, key=lambda suspect: suspect.stat.size):
+        if one.stat.kind == "file" and one.stat.size <= left:
+            left -= one.stat.size
+            chosen.append(one)
+        else:
+            unhashed += 1
+            _judge(altered, one, None)
+    digests = host.sha256_each([(one.path, one.stat.size) for one in chosen])
+    for one in chosen:
+        digest = digests[one.path]
+        unhashed += not isinstance(digest, Digest)
+        _judge(altered, one, digest.sha256 if isinstance(digest, Digest) else None)
+    return altered, unhashed, budget - left
+
+
+def _judge(altered: Dict[str, Any], one: Suspect, sha256: Optional[str]) -> None:
+    """Note a file as altered if its size or its digest says so."""
+    if one.is_other_size or (sha256 is not None and recorded_digest(sha256) != one.entry.digest):
+        altered[one.entry.path] = {"size": one.stat.size, "recorded_size": one.entry.size, "sha256": sha256}
+
+
+def recorded_digest(sha256: str) -> str:
+    """Return a hexadecimal SHA-256 as RECORD writes it."""
+    return "sha256=" + b2a_base64(bytes.fromhex(sha256), newline=False).rstrip(b"=").translate(bytes.maketrans(b"+/", b"-_")).decode("ascii")
+
+
+def _told(top: str, sight: Sight, hashed: Tuple[Dict[str, Any], int], since: Optional[int]) -> Iterator[Fact]:
+    altered, unhashed = hashed
+    is_selection = since is None and sight.present * 2 < sight.files
+    missing = [] if is_selection else sight.absent
+    yield from ((top + "/" + fact_path("altered", path), value) for path, value in list(altered.items())[:NAMED])
+    yield from ((top + "/" + fact_path("missing", path), True) for path in missing[:NAMED])
+    for kind, count in (("altered", len(altered)), ("missing", len(missing))):
+        why = _untold(sight, kind, count, is_selection=is_selection)
+        if why:
+            yield top + "/" + kind, why
+    counts = {"files": sight.files, "altered": len(altered), "missing": len(missing), "unhashed": unhashed}
+    yield top + "/verified", dict(counts, unchecked=len(sight.absent)) if is_selection else counts
+
+
+def _untold(sight: Sight, kind: str, count: int, *, is_selection: bool) -> Optional[Unknown]:
+    """Return why more files may be altered or missing than are told, or None."""
+    if sight.refused:
+        return sight.refused[0]
+    if is_selection:
+        return Unknown("not_recorded", "%d of %d files are not in the recording" % (len(sight.absent), sight.files))
+    return Unknown("error", "%d files are %s, %d of them are named" % (count, kind, NAMED)) if count > NAMED else None
+
+
+PROBES = (Probe(
+    "record", collect, deadline_s=30.0, needs_targets=True, cap_bytes=4 << 20, volatile=("packages/*/verified",),
+    tells=("packages/*/altered", "packages/*/altered/*", "packages/*/missing", "packages/*/missing/*", "packages/*/verified"),
+    reads="the size of every file that a RECORD names, and the digest of those that changed after it"),)

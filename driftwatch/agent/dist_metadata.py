@@ -1,0 +1,191 @@
+"""What the folders of installed distributions say: names, versions, requirements, RECORDs, and which distribution owns a module.
+
+Read as text, straight from site-packages: nothing is imported, no .pth line runs, and a folder that makes no sense keeps its name.
+"""
+from __future__ import annotations
+
+import csv
+import json
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .host import Host
+from .probe import Denied, NotRecorded, Refusal, TimedOut, Unknown, Unreadable
+
+HEAD_BYTES = 1 << 16
+RECORD_BYTES = 64 << 20
+_SUFFIX = re.compile(r"\.(dist-info|egg-info|egg-link|egg)\Z")
+_FOLDER = re.compile(r"(?P<name>[^-]+(?:-(?!\d)[^-]+)*)(?:-(?P<version>\d[^-]*))?")
+_NAME = re.compile(r"(?:[A-Z0-9]|[A-Z0-9][A-Z0-9._-]*[A-Z0-9])\Z", re.IGNORECASE)
+_FIELD = re.compile(r"^(Name|Version|Requires-Dist):[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
+_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+
+
+class Metadata(NamedTuple):
+    """The head of a METADATA or PKG-INFO file. ``trouble`` says what else in it is broken, "" if nothing."""
+
+    name: str
+    version: str
+    requires: Tuple[str, ...]
+    trouble: str = ""
+
+    @property
+    def canonical(self) -> str:
+        """Return the name as PEP 503 writes it."""
+        return canonical(self.name)
+
+
+class Folder(NamedTuple):
+    """One entry of site-packages that stands for a distribution, and what its own name says of it."""
+
+    path: str
+    kind: str
+    name: str
+    version: Optional[str]
+
+
+class Entry(NamedTuple):
+    """One line of a RECORD: a path below site-packages, its digest as written (``sha256=…`` or ""), its size in bytes."""
+
+    path: str
+    digest: str
+    size: Optional[int]
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name as PEP 503 writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def base_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def folders(site: str, names: Sequence[str]) -> List[Folder]:
+    """Return the distributions among the names in a site-packages folder; leftovers of pip (``~…``) are none."""
+    found = []
+    for name in names:
+        suffix = _SUFFIX.search(name)
+        said = _FOLDER.match(name[: suffix.start()]) if suffix and not name.startswith("~") else None
+        if suffix and said:
+            found.append(Folder(site + "/" + name, suffix.group(1), canonical(said.group("name")), said.group("version")))
+    return found
+
+
+def natural(version: str) -> Tuple[Tuple[int, str], ...]:
+    """Return a key that sorts 0.3.9 before 0.3.21."""
+    return tuple((int(piece), "") if piece.isdigit() else (-1, piece) for piece in version.replace("+", ".").split("."))
+
+
+def metadata_paths(folder: Folder) -> Tuple[str, ...]:
+    """Return where a distribution's metadata can stand: an egg-info may be a folder or one file."""
+    if folder.kind == "dist-info":
+        return (folder.path + "/METADATA",)
+    if folder.kind == "egg":
+        return (folder.path + "/EGG-INFO/PKG-INFO",)
+    return (folder.path + "/PKG-INFO", folder.path)
+
+
+def parse_metadata(text: str) -> Metadata:
+    """Return name, version and requirements from the head of a metadata file; Unreadable where it names none."""
+    if not text:
+        raise Unreadable("it is empty")
+    head = text.replace("\r\n", "\n").partition("\n\n")[0]
+    if "\0" in head:
+        raise Unreadable("it holds NUL bytes")
+    fields: Dict[str, List[str]] = {}
+    for key, value in _FIELD.findall(head):
+        fields.setdefault(key.lower(), []).append(value.strip())
+    name, version = fields.get("name", [""])[0], fields.get("version", [""])[0]
+    if not _NAME.match(name) or not version:
+        raise Unreadable("it has no %s" % ("name" if not version and not name else "version" if not version else "valid name: %r" % name[:80]))
+    return Metadata(name, version, tuple(fields.get("requires-dist", ())), _foreign(head))
+
+
+def _foreign(head: str) -> str:
+    """Return a sentence on the first byte that is no UTF-8, or "". The last line may have been cut within a letter."""
+    whole = head.rpartition("\n")[0]
+    found = re.search("[\udc80-\udcff]", whole)
+    return "byte 0x%02x on line %d is no UTF-8" % (ord(found.group()) - 0xDC00, whole.count("\n", 0, found.start()) + 1) if found else ""
+
+
+def parse_direct_url(text: str) -> Dict[str, Any]:
+    """Return a direct_url.json with the user and password taken out of its URL."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as broken:
+        raise Unreadable("direct_url.json: %s" % broken) from None
+    if not isinstance(told, dict):
+        raise Unreadable("direct_url.json: no object")
+    return dict(told, url=without_userinfo(told["url"])) if isinstance(told.get("url"), str) else told
+
+
+def without_userinfo(url: str) -> str:
+    """Return a URL without the user and password before its host."""
+    return _USERINFO.sub("", url)
+
+
+def parse_record(text: str) -> Iterator[Entry]:
+    """Yield the lines of a RECORD; a size that is no number counts as not given."""
+    try:
+        for row in csv.reader(text.replace("\r\n", "\n").split("\n")):
+            if row and row[0]:
+                yield Entry(row[0], row[1] if len(row) > 1 else "", int(row[2]) if len(row) > 2 and row[2].isdigit() else None)
+    except csv.Error as broken:
+        raise Unreadable("RECORD: %s" % broken) from None
+
+
+def joined(folder: str, path: str) -> str:
+    """Return a path below a folder with ``..`` and ``.`` worked out by name."""
+    parts: List[str] = []
+    for part in (path if path.startswith("/") else folder + "/" + path).split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", ".", ".."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def owners(host: Host, found: Sequence[Folder], modules: Sequence[str]) -> Dict[str, List[str]]:
+    """Return for each module the canonical names of the distributions whose RECORD names its files; two may claim one module.
+
+    Where no RECORD names it (an editable install, a conda one) it is the distribution of the same name, whether installed or not.
+    """
+    claims: Dict[str, List[str]] = {module: [] for module in modules}
+    for one in found:
+        record = host.attempt(host.read_bytes, one.path + "/RECORD", RECORD_BYTES) if one.kind == "dist-info" else None
+        if isinstance(record, bytes):
+            for module in _modules_of(b"\n" + record, modules):
+                if one.name not in claims[module]:
+                    claims[module].append(one.name)
+    return {module: names or [canonical(module)] for module, names in claims.items()}
+
+
+def _modules_of(record: bytes, modules: Sequence[str]) -> List[str]:
+    """Return those of some modules whose own files a RECORD names."""
+    starts = {module: b"\n" + module.encode() for module in modules}
+    near = [module for module in modules if starts[module] in record]
+    return [module for module in near if any(starts[module] + end in record for end in (b"/__init__.py,", b"/version.py,", b".py,"))]
+
+
+def listed(host: Host, sites: Sequence[str]) -> Tuple[List[Tuple[str, List[str]]], List[Unknown]]:
+    """Return the names in each site-packages folder that there is, links to one folder counted once, and what could not be listed."""
+    seen: List[Any] = []
+    names: List[Tuple[str, List[str]]] = []
+    refused: List[Unknown] = []
+    for site in sites:
+        real = host.attempt(host.real, site)
+        told = host.try_list(site) if real not in seen else None
+        seen.append(real)
+        if isinstance(told, Unknown):
+            refused.append(told)
+        elif told is not None:
+            names.append((site, told))
+    return names, refused
+
+
+def refusal(why: Unknown) -> Refusal:
+    """Return what to raise where a whole probe cannot answer for a reason that was told as a value."""
+    kinds = {one.status: one for one in (Denied, NotRecorded, TimedOut)}
+    return kinds.get(why.status, Unreadable)(why.reason)

@@ -1,0 +1,142 @@
+"""Finds in a server's log the one line that says why it failed, and which kind of failure that is. Pure text; knows general words, no incident.
+
+Of several errors the most telling wins: one that names its kind, then an exception, then what only wraps or follows another error. Errors after
+which the server served again do not count.
+"""
+from __future__ import annotations
+
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+LONGEST = 500
+KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
+    ("oom", re.compile(
+        r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
+        r"|std::bad_alloc|less than desired GPU memory utilization|no available memory for|oom-kill|killed process|HBM is free"
+        r"|cannot fit one worst-case|state cache is too small|larger than the (?:available|maximum)[^.]*KV cache|^Killed$", re.IGNORECASE | re.MULTILINE)),
+    ("import-error", re.compile(
+        r"\b(?:ImportError|ModuleNotFoundError)\b|undefined symbol|cannot open shared object|version `\w+' not found|cannot import name")),
+    ("device-lost", re.compile(
+        r"driver/library version mismatch|NVMLError|NVML: |found no NVIDIA driver|communicate with the NVIDIA driver|no CUDA GPUs are available"
+        r"|no CUDA-capable device|CUDA unknown error|CUDA_ERROR_(?:UNKNOWN|NO_DEVICE|NOT_INITIALIZED|SYSTEM)|\bError 8\d\d\b|GPU is lost"
+        r"|CUDA driver version is insufficient|fallen off the bus|devices? (?:is|are) (?:busy or )?unavailable|system not yet initialized|\bXid\b"
+        r"|cudaError(?:SystemNotReady|SystemDriverMismatch|NoDevice|DevicesUnavailable)", re.IGNORECASE)),
+    ("hang", re.compile(
+        r"watchdog|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
+        r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block", re.IGNORECASE)),
+)
+READY = re.compile(r"fired up and ready|Application startup complete|Uvicorn running|llama runner started")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Fault|OOM)(?:_\w+|[A-Z]\w*)?(?::|$)")
+_ABRUPT = re.compile(
+    r"(?:Killed|Aborted)\b.{0,40}$|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
+    r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
+    r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid")
+_LEVEL = re.compile(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:")
+_ERRNO = re.compile(
+    r"No space left on device|Too many open files|Permission denied|Operation not permitted|Invalid argument|Device or resource busy"
+    r"|Input/output error|Stale file handle|Transport endpoint|Resource temporarily unavailable|Address already in use|No such device")
+_WRAPPER = re.compile(
+    r"see root cause|Received sigquit|EngineDead|Failed to infer device type|unhandled (?:system|cuda) error|ChildFailedError"
+    r"|Engine (?:core|process)\b.*failed|WorkerProc initialization failed|KeyboardInterrupt|SystemExit|CancelledError|BrokenPipe"
+    r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
+    r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
+    r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
+_CHAIN = re.compile(r"was the direct cause of|another exception occurred")
+_SERVED = re.compile(
+    r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\" 200|Application startup complete"
+    r"|Uvicorn running|llama runner started")
+_PROGRESS = re.compile(
+    r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .*(?:begin|end)|Init (?:torch distributed|parallel)"
+    r"|Model loading took|GPU KV cache size")
+_HINT = re.compile(
+    r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
+    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_BEFORE = re.compile(
+    r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d [\d:.,]+ (?:\[[^\]]*\]\s*)?"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+(?:std(?:out|err) [FP]\s)?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s:]+:\s"
+    r"|(?:ERROR|CRITICAL):\s+|E\s{2,})")
+_RANK = re.compile(r"\[(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?)?((?: ?[A-Z]{2,3}\d+)+)\]")
+
+
+class Failure(NamedTuple):
+    """The decisive line without its prefix, its kind (of KINDS, or "" for any other), the ranks that failed, and whether the server had been ready."""
+
+    line: str
+    kind: str
+    ranks: Tuple[str, ...]
+    was_ready: bool
+
+
+class _Candidate(NamedTuple):
+    weight: float
+    place: int
+    line: str
+
+
+def bare(line: str) -> str:
+    """Return a log line without colours, time, level, file and rank before it."""
+    line = _COLOUR.sub("", line).rstrip()
+    while True:
+        found = _BEFORE.match(line)
+        if found is None or found.end() == 0:
+            return line.strip()
+        line = line[found.end():]
+
+
+def rank_of(line: str) -> str:
+    """Return the rank that wrote a line of SGLang's, as ``TP0`` or ``DP0_TP0``; "" where none is named."""
+    found = _RANK.search(line[:120])
+    return "_".join(found.group(1).split()) if found else ""
+
+
+def kind_of(line: str) -> str:
+    """Return the kind of failure that a line names, or ""."""
+    return next((kind for kind, pattern in KINDS if pattern.search(line)), "")
+
+
+def failure_in(text: str) -> Optional[Failure]:
+    """Return why the run that a log tells of failed, or None where it tells of no failure after which nothing was served."""
+    was_ready = READY.search(text) is not None
+    served = max((found.end() for found in _SERVED.finditer(text)), default=0)
+    candidates, ranks = _candidates(text[served:], max((found.start() for found in _PROGRESS.finditer(text, served)), default=served) - served)
+    if not candidates:
+        return None
+    best = max(candidates, key=lambda one: (one.weight, one.place))
+    return Failure(best.line[:LONGEST], kind_of(best.line), tuple(sorted(set(ranks))), was_ready)
+
+
+def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]]:
+    """Return the lines that may be decisive, and the ranks that wrote an error. Errors before ``progressed`` did not stop the start."""
+    found: List[_Candidate] = []
+    ranks: List[str] = []
+    place = 0
+    is_chained = False
+    for raw in text.splitlines(keepends=True):
+        if _HINT.search(raw):
+            line = bare(raw)
+            if line.startswith("what():") and found and found[-1].line.startswith("terminate called"):
+                found[-1] = found[-1]._replace(line=found[-1].line + " " + line)
+            is_chained = is_chained or _CHAIN.search(line) is not None
+            weight = _weight(raw, line) - (1.5 if place < progressed else 0)
+            if weight > 0 and not (is_chained and found and weight <= found[-1].weight):
+                found.append(_Candidate(weight, place, line))
+                is_chained = False
+            if weight > 0 and rank_of(raw):
+                ranks.append(rank_of(raw))
+        place += len(raw)
+    return found, ranks
+
+
+def _weight(raw: str, line: str) -> float:
+    """Return how telling a line is: 3 names its kind, 2.5 a hang (often only what follows another failure), 2 an exception, 1 a wrapper, 0 no error."""
+    is_exception = _EXCEPTION.match(line) is not None or _ABRUPT.match(line) is not None
+    if not is_exception and not _LEVEL.match(raw) and not (_ERRNO.search(line) and "rror" in line) and kind_of(line) != "hang":
+        return 0.0
+    if _WRAPPER.search(line):
+        return 1.0
+    kind = kind_of(line)
+    if kind:
+        return 2.5 if kind == "hang" else 3.0
+    return 2.0 if is_exception or _ERRNO.search(line) else 0.5
