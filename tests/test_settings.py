@@ -1,0 +1,114 @@
+"""Settings: the nearest file wins whole, what nobody reads is refused, and nothing is read twice."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from driftwatch.settings import SettingsError, load_settings, read_environment, report_time, store_root, utc_now
+
+
+@pytest.fixture
+def home(tmp_path):
+    for name in ("home/.config/driftwatch", "work/below"):
+        (tmp_path / name).mkdir(parents=True)
+    return tmp_path
+
+
+def load(home, *, named=None, **variables):
+    return load_settings({"HOME": str(home / "home"), **variables}, home / "work" / "below", named)
+
+
+def test_without_a_file_everything_has_its_default(home):
+    assert load(home).file is None
+
+
+def test_the_nearest_file_wins_whole(home):
+    (home / "home/.config/driftwatch/config.toml").write_text('store = "/user"\n[redact]\nalso_show = ["X"]\n')
+    assert load(home).also_show == ("X",)
+    (home / "work/pyproject.toml").write_text('[tool.driftwatch]\nstore = "/project"\n')
+    assert (load(home).store, load(home).also_show) == ("/project", ())
+    (home / "work/below/driftwatch.toml").write_text('store = "/here"\n')
+    assert load(home).store == "/here"
+
+
+def test_a_pyproject_of_others_is_passed_over(home):
+    (home / "work/pyproject.toml").write_text("[project]\nname = 'x'\nthis is no TOML")
+    assert load(home).file is None
+
+
+def test_a_named_file_goes_before_the_variable_and_both_before_what_is_found(home):
+    (home / "work/below/driftwatch.toml").write_text('store = "/here"\n')
+    for name in ("a", "b"):
+        (home / name).write_text(f'store = "/{name}"\n')
+    assert load(home, DRIFTWATCH_CONFIG=str(home / "b")).store == "/b"
+    assert load(home, named=str(home / "a"), DRIFTWATCH_CONFIG=str(home / "b")).store == "/a"
+
+
+def test_every_known_key_is_read(home):
+    (home / "work/driftwatch.toml").write_text(
+        'store = "/s"\nssh_options = ["ProxyJump=x"]\n[profiles.prod]\ntransport = "paramiko"\npython = "/p"\nsource = "/src"\n'
+        'deadline = { host = 90, nvml = 20.5 }\n[redact]\nalso_show = ["A"]\n[rules]\npaths = ["site", "/abs"]\n',
+    )
+    found = load(home)
+    prod = found.profile("prod")
+    assert (found.ssh_options, found.also_show, [str(one) for one in found.rules]) == (("ProxyJump=x",), ("A",), [str(home / "work/site"), "/abs"])
+    assert (prod.transport, prod.pythons, prod.source, dict(prod.deadlines_s)) == ("paramiko", ("/p",), "/src", {"host": 90.0, "nvml": 20.5})
+
+
+@pytest.mark.parametrize(("text", "what", "do"), [
+    ("stor = 1", "unknown key 'stor'", "did you mean 'store'?"),
+    ("[redact]\nalso_shown = []", "unknown key 'redact.also_shown'", "did you mean 'also_show'?"),
+    ("[profiles.prod]\nzzz = 1", "unknown key 'profiles.prod.zzz'", "known here: transport, python, source, deadline"),
+    ("store = 1", "'store' must be a text", ""),
+    ("[redact]\nalso_show = [1]", "'redact.also_show' must be a list of texts", ""),
+    ("[profiles.prod]\ndeadline = { nvml = -1 }", "'profiles.prod.deadline.nvml' must be a number of seconds above 0", ""),
+    ("[profiles.prod]\ntransport = 'telnet'", "profiles.prod.transport is 'telnet'", "one of: openssh, paramiko, local"),
+    ("store = ", "the config file is no TOML", ""),
+    ("a = " + "[" * 5000, "the config file is no TOML", ""),
+])
+def test_what_nobody_reads_is_refused_with_place_and_nearest_key(home, text, what, do):
+    (home / "work/driftwatch.toml").write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        load(home)
+    assert refused.value.what.startswith(what)
+    assert refused.value.where == str(home / "work/driftwatch.toml")
+    assert do in refused.value.do
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
+def test_a_file_of_somebody_else_is_not_followed(home):
+    path = home / "work/driftwatch.toml"
+    path.write_text('ssh_options = ["ProxyCommand=touch PWNED"]\n')
+    os.chown(path, 65534, 65534)
+    with pytest.raises(SettingsError, match="somebody else owns it"):
+        load(home)
+
+
+def test_a_file_that_all_may_write_is_not_followed(home):
+    path = home / "work/driftwatch.toml"
+    path.write_text('store = "/x"\n')
+    path.chmod(0o666)
+    with pytest.raises(SettingsError, match="may write to it"):
+        load(home)
+
+
+@pytest.mark.parametrize(("variables", "color"), [
+    ({}, None), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, None), ({"FORCE_COLOR": "1"}, True), ({"CLICOLOR_FORCE": "0"}, None),
+    ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+])
+def test_variables_say_whether_colour_is_wanted(variables, color):
+    assert read_environment(variables).color is color
+
+
+def test_the_store_is_the_options_then_the_variables_then_the_files(home):
+    (home / "work/driftwatch.toml").write_text('store = "/file"\n')
+    assert str(store_root(load(home))) == "/file"
+    assert str(store_root(load(home, DRIFTWATCH_STORE="/variable"))) == "/variable"
+    assert str(store_root(load(home, DRIFTWATCH_STORE="/variable"), "file:///option")) == "/option"
+
+
+def test_a_report_calls_now_what_source_date_epoch_says():
+    assert report_time(read_environment({"SOURCE_DATE_EPOCH": "1772593920"})) == "2026-03-04T03:12:00Z"
+    assert report_time(read_environment({"SOURCE_DATE_EPOCH": "soon"}))[:13] == utc_now()[:13]
