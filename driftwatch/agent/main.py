@@ -28,7 +28,8 @@ def main(nonce: str, order_text: bytes) -> NoReturn:
 
 
 def _settings(given: Dict[str, Any]) -> Settings:
-    return Settings()._replace(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    fields: Dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    return Settings(**fields)
 
 
 def _root(order: Dict[str, Any]) -> Any:

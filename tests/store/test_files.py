@@ -181,8 +181,7 @@ def test_a_read_only_disk_is_told_as_such(small_disk, snapshot):
     assert "read-only" in fails_to_save(place, snapshot()).what
 
 
-def test_without_hard_links_a_file_still_gets_its_name_only_once(tmp_path):
-    assert errno.EPERM in durable.UNLINKABLE
+def test_a_new_file_never_takes_the_place_of_another(tmp_path):
     durable.write_new(tmp_path, "a", b"1")
     with pytest.raises(FileExistsError):
         durable.write_new(tmp_path, "a", b"2")
