@@ -12,6 +12,7 @@ FIXED = {
     "safe.directory": "*", "core.fsmonitor": "", "core.hooksPath": "/dev/null", "protocol.allow": "never", "log.showSignature": "false",
     "core.quotePath": "true", "color.ui": "false", "color.diff": "false", "status.showUntrackedFiles": "normal", "diff.ignoreSubmodules": "dirty",
     "diff.noprefix": "false", "diff.mnemonicPrefix": "false", "diff.srcPrefix": "a/", "diff.dstPrefix": "b/", "diff.renames": "true", "diff.relative": "false",
+    "diff.autoRefreshIndex": "false",
 }
 QUIET = {
     "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat", "GIT_TRACE": "0", "GIT_TRACE2": "0",

@@ -9,6 +9,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 LONGEST = 500
+LINE = 8000
 KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
     ("oom", re.compile(
         r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
@@ -46,7 +47,7 @@ _SERVED = re.compile(
     r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\" 200|Application startup complete"
     r"|Uvicorn running|llama runner started")
 _PROGRESS = re.compile(
-    r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .*(?:begin|end)|Init (?:torch distributed|parallel)"
+    r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .{0,200}(?:begin|end)|Init (?:torch distributed|parallel)"
     r"|Model loading took|GPU KV cache size")
 _HINT = re.compile(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
@@ -113,8 +114,9 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
     ranks: List[str] = []
     place = 0
     is_chained = False
-    for raw in text.splitlines(keepends=True):
-        if _HINT.search(raw):
+    for whole in text.splitlines(keepends=True):
+        if _HINT.search(whole):
+            raw = whole[:LINE]
             line = bare(raw)
             if line.startswith("what():") and found and found[-1].line.startswith("terminate called"):
                 found[-1] = found[-1]._replace(line=found[-1].line + " " + line)
@@ -125,7 +127,7 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
                 is_chained = False
             if weight > 0 and rank_of(raw):
                 ranks.append(rank_of(raw))
-        place += len(raw)
+        place += len(whole)
     return found, ranks
 
 

@@ -17,7 +17,7 @@ def main(nonce: str, order_text: bytes) -> NoReturn:
     """Run the order (JSON: plan, deadline_s, settings, key, recorded) and leave the process when it is done."""
     order = json.loads(order_text.decode("ascii"))
     settings = _settings(order["settings"])
-    mask = Redactor(bytes.fromhex(order["key"]), settings.also_show)
+    mask = Redactor(bytes.fromhex(order["key"]), settings.also_show, settings.env_prefixes)
     runner = Runner(nonce, [Planned(**one) for one in order["plan"]], Work(_root(order), settings, mask), order["deadline_s"])
     runner.emit({"frame": "begin", "python": "%s %s" % (sys.executable, sys.version.split()[0]), "uid": os.geteuid(), "pid": os.getpid()})
     try:

@@ -12,7 +12,13 @@ from .serving import Server
 
 TRACKER = "the resource tracker beside the ranks: what the launch process had when it started them"
 LAUNCH = "the launch process: without what the server set itself later"
+LONGEST = 4000
 LOST = Unknown("error", "the command line was overwritten by a process title (setproctitle)")
+
+
+def cut(value: Any) -> Any:
+    """Return a value that was masked, its text shortened where it is longer than any setting is."""
+    return value[:LONGEST] + "... (%d characters)" % len(value) if isinstance(value, str) and len(value) > LONGEST else value
 
 
 class Look:
@@ -100,7 +106,7 @@ def _launched(look: Look, server: Server, top: str) -> Iterator[Fact]:
     if server.given is None:
         yield top + "/given", LOST
     for name, value in sorted((server.given or {}).items()):
-        yield top + "/given/" + part(name), look.host.mask.argument(name, value)
+        yield top + "/given/" + part(name), cut(look.host.mask.argument(name, value))
     yield top + "/started_at", look.started_at(launch)
     for name, value in (("cwd", look.link(launch, "cwd")), ("user", look.user(launch)), ("unit", look.parsed(launch, "cgroup", parse_unit))):
         if value:
@@ -173,7 +179,7 @@ def _shown(look: Look, variables: Any) -> Any:
 
 
 def _masked(mask: Any, name: str, value: Any) -> Any:
-    return [mask.value(name, one) for one in value] if isinstance(value, list) else mask.value(name, value)
+    return [cut(mask.value(name, one)) for one in value] if isinstance(value, list) else cut(mask.value(name, value))
 
 
 def _merged(told: List[Tuple[str, Any]]) -> Dict[str, Any]:

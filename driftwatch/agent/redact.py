@@ -26,13 +26,13 @@ _BLOCK = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 _SHAPE = re.compile(
     r"-----BEGIN " + _BLOCK + r"(?:\\+[nr]|[A-Za-z0-9+/=:,.()\s]|-(?!----))*(?:-----END " + _BLOCK + r")?|" + _START +
     r"(?:(?:hf|api_org|npm)_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,}|gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{18,}"
-    r"|sk-[0-9a-f]{32,}|sk-(?=[\w-]*[0-9])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|pypi-[A-Za-z0-9_-]{50,}"
+    r"|sk-[0-9a-f]{32,}|sk-(?=[\w-]{0,99}[0-9])(?=[\w-]{0,99}[A-Z])(?=[\w-]{0,99}[a-z])[\w-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}"
+    r"|eyJ[A-Za-z0-9_-]{8,999}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|pypi-[A-Za-z0-9_-]{50,}"
     r"|nvapi-[A-Za-z0-9_-]{40,}|dckr_[a-z]+_[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})", re.DOTALL)
 _AFTER = re.compile(  # what stands behind these is secret; the first group stays
     r"((?<![A-Za-z0-9])[Bb][Ee][Aa][Rr][Ee][Rr]\s+)((?=[^\s\"'\\]*[0-9]|[^\s\"'\\]{20})[A-Za-z0-9._~+/=-]{8,})"
     r"|(hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9/_-]{8,})|([?&;](?:sig|signature|x-amz-signature)=)([A-Za-z0-9%+/=_-]{8,})"
-    r"|(\bcurl\s(?:[^\n|;\"]*\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)", re.IGNORECASE)
+    r"|(\bcurl\s(?:[^\n|;\"]{0,200}\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)", re.IGNORECASE)
 _USERINFO = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/\"'\\<>?#]+)@")
 _PAIR = re.compile(r"(?:(?<![\w.\\-])|(?<=\\[nrt]))(?P<name>[A-Za-z_][\w.-]{1,79})(?P<shut>\\*[\"'])?\s{0,4}(?::(?![:/])|=>|=(?!=))\s{0,4}(?P<open>\\*[\"'])?")
 _OPTION = re.compile(r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8})(?!-)(?P<open>\\*[\"'])?")
@@ -40,7 +40,7 @@ _BARE = re.compile(r"[^\s,;&'\"<>()\[\]{}\\|]+")
 _SCHEME = re.compile(r"(?:basic|bearer|token|digest|negotiate)\s+(?=\S)", re.IGNORECASE)
 _QUOTE = re.compile(r"(\\*)([\"'])")
 _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{16,}", re.DOTALL)
-_MASKED = ("[secret ", "[secret", "[masked")
+_MASKED = ("[secret", "[masked")
 
 
 class Redactor:

@@ -11,6 +11,7 @@ from .log_errors import READY, failure_in, rank_of
 from .server_args import literal, parse_server_args
 
 RECENT = 20
+LINE = 1 << 18
 UNEVEN_GIB = 0.5
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
 _FREE = re.compile(r"avail mem=%s GB" % _NUMBER)
@@ -80,7 +81,7 @@ def _beginning(text: str, framework: str, place: int) -> int:
 def _arguments(text: str, framework: str, place: int) -> Optional[Dict[str, Any]]:
     """Return the arguments told at or just behind a mark."""
     end = text.find("\n", place)
-    line = text[place:end if end >= 0 else len(text)]
+    line = text[place:min(end if end >= 0 else len(text), place + LINE)]
     if framework == "sglang":
         return parse_server_args(line[len("server_args="):])
     for mark in ("non-default args: ", " args: "):

@@ -12,6 +12,7 @@ from typing import Dict, Iterator, Tuple
 
 from ..host import Host
 from ..probe import Fact, Probe, fact_path
+from ..process_facts import cut
 from ..processes_seen import environ_of
 
 
@@ -22,7 +23,7 @@ def collect(host: Host) -> Iterator[Fact]:
     shown = sorted(name for name in variables if host.mask.is_shown(name))
     yield "env_kept_back", len(variables) - len(shown)
     for name in shown:
-        yield fact_path("env", name), host.mask.value(name, variables[name])
+        yield fact_path("env", name), cut(host.mask.value(name, variables[name]))
 
 
 def _variables(host: Host) -> Tuple[str, Dict[str, str]]:

@@ -35,7 +35,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from ..host import MIB, Host, Stat
 from ..launch_args import FRAMEWORKS, any_given
 from ..probe import Fact, Probe, Unknown, fact_path, part
-from ..process_facts import Look, environment, libraries, standing
+from ..process_facts import Look, cut, environment, libraries, standing
 from ..processes_seen import Seen, limited_view, look_at, survey
 from ..server_log import Run, parse_log
 from ..serving import Server, servers_among
@@ -130,7 +130,7 @@ def _told(host: Host, name: str, told: Any, about: Dict[str, Any]) -> Iterator[F
     if told.args is None and name.partition("@")[0] in FRAMEWORKS:
         yield top + "/args", Unknown("not_recorded", "%s: no line with the server's arguments in what was read" % about.get("path"))
     for key, value in sorted((told.args or {}).items()):
-        yield top + "/args/" + part(key), host.mask.argument(key, value)
+        yield top + "/args/" + part(key), cut(host.mask.argument(key, value))
 
 
 def _own_log(host: Host, server: Server) -> Iterator[Fact]:
