@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import io
 import json
@@ -14,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from driftwatch.capture.bundle import bundle, payload
+from driftwatch.capture.bundle import bundle, lean, payload
 from driftwatch.capture.plan import CaptureError, offers, plan_for
 from driftwatch.capture.take import Order, take_recorded, take_snapshot
 from driftwatch.model import Known, Unknown
 from driftwatch.transports.local import LocalTransport
 from driftwatch.transports.wire import LinkLost
 
-HOSTS = Path(__file__).parent.parent / "hosts"
+ROOT = Path(__file__).parent.parent.parent
+HOSTS = ROOT / "tests/hosts"
 GOOD = str(HOSTS / "s1-seed-fraction.tar.xz/s1-seed-fraction/good")
 OWN_BYTES_ON_THE_WIRE = 60 << 10
 WHEN = "2026-03-02T10:00:00Z"
@@ -102,7 +104,7 @@ def test_a_host_that_was_unreachable_when_it_was_recorded_is_all_lost(tmp_path):
 
 def test_the_same_sources_give_the_same_bytes(tmp_path):
     """Ship from a copy made later and elsewhere: its times and folder do not enter."""
-    shutil.copytree(Path(__file__).parent.parent.parent / "driftwatch", tmp_path / "driftwatch", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "driftwatch", tmp_path / "driftwatch", ignore=shutil.ignore_patterns("__pycache__"))
     program = "from driftwatch.capture.bundle import bundle; print(bundle()[1])"
     there = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert there.stdout.strip() == bundle()[1]
@@ -112,7 +114,24 @@ def test_the_agent_is_small_on_the_wire():
     with zipfile.ZipFile(io.BytesIO(bundle()[0])) as archive:
         pynvml = archive.read("pynvml.py")
     whole = len(payload({}))
-    assert whole - len(zlib.compress(pynvml, 6)) <= OWN_BYTES_ON_THE_WIRE
+    assert whole - len(zlib.compress(pynvml, 9)) <= OWN_BYTES_ON_THE_WIRE
+
+
+def without_docstrings(source):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(getattr(body[0].value, "value", None), str):
+            body[:1] = [] if node is tree else [ast.Pass()]
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "driftwatch/agent").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_source_without_docstrings_is_the_same_program_on_the_same_lines(path):
+    source = path.read_bytes()
+    compile(lean(source), str(path), "exec")
+    assert without_docstrings(lean(source)) == without_docstrings(source)
+    assert lean(source).count(b"\n") == source.count(b"\n")
 
 
 def test_pynvml_is_shipped_as_it_is_installed_here():
