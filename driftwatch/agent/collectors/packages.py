@@ -20,11 +20,10 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..dist_metadata import HEAD_BYTES, Folder, Metadata, base_name, folders, listed, metadata_paths, natural, parse_direct_url, parse_metadata
+from ..dist_metadata import HEAD_BYTES, RECORD_BYTES, Folder, Metadata, base_name, folders, listed, metadata_paths, natural, parse_direct_url, parse_metadata
 from ..host import Digest, Host, Ran, Target
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, part
 
-RECORD_BYTES = 64 << 20
 VERSION = "import sys; print(sys.version.split()[0])"
 
 

@@ -25,7 +25,6 @@ from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
 KERNELS = ("sgl-", "sglang-", "flashinfer", "flash-attn", "flash-mla", "deep-gemm", "deep-ep", "vllm")
 FEW = 3
 NAMED = 100
-LARGE = 1 << 20
 
 
 class Suspect(NamedTuple):
