@@ -77,7 +77,7 @@ TABLE = (
     _row(r"servers/(?P<server>[^/]+)/args/(?P<name>[^/]+)", "servers/{server}/given/{name}"),
     _row(r"servers/(?P<server>[^/]+)/[^/]+/(?P<what>env|limits|libraries)/(?P<name>[^/]+)", "servers/{server}/{what}/{name}", fits=_has_same_sides),
     _row(
-        r"servers/(?P<server>[^/]+)/log/(?:kv_cache_gib|state_cache_gib|graph_gib|free_at_end_gib|tokens|ready|error_ranks)",
+        r"servers/(?P<server>[^/]+)/log/(?!(?:error|path|from|free_before_load_gib|free_after_load_gib)$).*",  # what a run came to, beside why it ended
         "servers/{server}/log/error", "servers/{server}/given/mem_fraction_static", "servers/{server}/args/mem_fraction_static",
     ),
     _row(r"servers/(?P<server>[^/]+)/running", "servers/{server}/log/error"),

@@ -6,6 +6,7 @@ from typing import Any
 
 MOST_PARTS = 2000  # beyond this many leaves a side-by-side of two values helps nobody
 MOST_NAMED = 6
+_MOST_DEPTH = 50
 
 
 def difference(good: Any, bad: Any) -> str:
@@ -21,12 +22,9 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, (dict, list))
 
 
-def _leaves(value: Any) -> int:
-    if isinstance(value, dict):
-        return sum(_leaves(one) for one in value.values()) + 1
-    if isinstance(value, list):
-        return sum(_leaves(one) for one in value) + 1
-    return 1
+def _leaves(value: Any, depth: int = 0) -> int:
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return MOST_PARTS if depth > _MOST_DEPTH else 1 + sum(_leaves(one, depth + 1) for one in below)
 
 
 def _named(parts: list[str]) -> str:

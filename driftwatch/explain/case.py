@@ -10,6 +10,7 @@ from typing import Any, Literal
 from driftwatch.compare.change import Change
 from driftwatch.model import Known, Snapshot, Symptom, Unknown, is_unknown, matches
 
+MOST_TEXT = 20_000  # characters of error text that rules search
 SideName = Literal["good", "bad"]
 SIDES: tuple[SideName, SideName] = ("good", "bad")
 
@@ -36,7 +37,7 @@ class Case:
         """Return all error text there is: the symptom's decisive line, and those that the bad side's server logs hold."""
         lines = [self.symptom.signature] if self.symptom is not None and self.symptom.signature else []
         lines += [value for path, value in self.below("bad", "servers") if path.endswith("/log/error") and isinstance(value, str)]
-        return "\n".join(dict.fromkeys(lines))
+        return "\n".join(dict.fromkeys(lines))[:MOST_TEXT]
 
     @cached_property
     def by_path(self) -> Mapping[str, Change]:
@@ -48,13 +49,19 @@ class Case:
         """Return the changes that a reader counts: known on both sides and not folded."""
         return tuple(change for change in self.changes if change.kind != "unknown" and not change.is_folded)
 
+    @cached_property
+    def installers(self) -> frozenset[str]:
+        """Return the tools that installed the bad side's packages, as they wrote it down: pip, uv …"""
+        return frozenset(value for path, value in self.below("bad", "packages") if path.endswith("/installer") and isinstance(value, str))
+
     def side(self, name: SideName) -> Snapshot:
         """Return one snapshot of the pair."""
         return self.good if name == "good" else self.bad
 
     def moved(self, *globs: str) -> Iterator[Change]:
         """Yield the changes that a reader counts whose path fits one of the globs."""
-        return (change for change in self.seen if matches(change.path, globs))
+        tops = {glob.split("/", 1)[0] for glob in globs}
+        return (change for top in sorted(tops) for change in self._seen_by_top.get(top, ()) if matches(change.path, globs))
 
     def has_moved(self, *globs: str) -> bool:
         """Tell whether such a change exists."""
@@ -78,6 +85,10 @@ class Case:
         """Return the stored facts of one side whose first part is ``top``, as (path, value), in their order."""
         return self._by_top[side].get(top, [])
 
+    def under(self, side: SideName, prefix: str) -> list[tuple[str, Any]]:
+        """Return the stored facts of one side below a path of two or three parts, such as ``servers/sglang/args``, as (path, value), in their order."""
+        return self._by_prefix[side].get(prefix, [])
+
     def families(self, top: str) -> list[str]:
         """Return the names below a first part on either side, sorted: ``sglang`` for ``servers``, the keys of ``sources`` or ``git``."""
         return sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, []) if "/" in path})
@@ -96,6 +107,23 @@ class Case:
             return found
         asked = self.side(side).get(glob.replace("*", "_"))
         return asked if isinstance(asked, Unknown) else None
+
+    @cached_property
+    def _seen_by_top(self) -> Mapping[str, list[Change]]:
+        found: dict[str, list[Change]] = {}
+        for change in self.seen:
+            found.setdefault(change.path.split("/", 1)[0], []).append(change)
+        return found
+
+    @cached_property
+    def _by_prefix(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:
+        found: dict[SideName, dict[str, list[tuple[str, Any]]]] = {"good": {}, "bad": {}}
+        for name, prefixes in found.items():
+            for path, value in self.side(name).facts.items():
+                parts = path.split("/", 3)
+                for depth in range(2, min(4, len(parts))):
+                    prefixes.setdefault("/".join(parts[:depth]), []).append((path, value))
+        return found
 
     @cached_property
     def _by_top(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.events import events
 from driftwatch.explain.explanation import Explanation, NotChecked, RuledOut, Side, Subject, Suspect, Term
@@ -47,7 +48,7 @@ def ask(rule: Rule, case: Case) -> list[Finding]:
         found.extend(rule.weigh(case))
     except Exception as wrong:  # noqa: BLE001  any failure of a rule becomes an open question, once and here
         found.append(NotChecked(Subject("probe", f"rule {rule.name}"), "error", "both", f"the rule failed: {type(wrong).__name__}: {wrong}"))
-    return found
+    return [finding for finding in found if isinstance(finding, Doubt) or finding.subject.name.strip()]
 
 
 def _is_open(case: Case, side: SideName, need: str) -> bool:
@@ -141,7 +142,7 @@ def _outcome(case: Case, name: SideName) -> str:
         error = case.value(name, f"servers/{server}/log/error")
         if isinstance(error, str):
             return shorten(error)
-        if case.value(name, f"servers/{server}/running") is True:
+        if server in servers.runs(case, name):
             return f"serving, {show(speed)} tok/s" if speed is not None else "serving"
         if speed is not None:
             return f"served, {show(speed)} tok/s"

@@ -23,7 +23,8 @@ def names_variable(text: str, name: str) -> bool:
 
 def names_package(text: str, name: str) -> bool:
     """Tell whether a text names a distribution, by its own name, its import name or its namespace, as code does: not as a word of a sentence."""
-    return bool(text) and _package_pattern(name).search(text.lower()) is not None
+    flat = _flat(text)
+    return any(core in flat for core in _cores(name)) and _package_pattern(name).search(text.lower()) is not None
 
 
 def names_file(text: str, path: str) -> bool:
@@ -35,11 +36,20 @@ def names_file(text: str, path: str) -> bool:
     return module.count(".") > 1 and module in text
 
 
+@lru_cache(maxsize=64)
+def _flat(text: str) -> str:
+    return re.sub(r"[-_.:]+", "-", text.lower())
+
+
+def _cores(name: str) -> list[str]:
+    """Return the names under which code knows a distribution: ``apache-tvm-ffi`` is ``tvm-ffi`` too; the longest first."""
+    cores = {name, _TAIL.sub("", name), _VENDOR.sub("", _TAIL.sub("", name))}
+    return sorted((core for core in cores if len(core) >= _LEAST or core == name), key=len, reverse=True)
+
+
 @lru_cache(maxsize=4096)
 def _package_pattern(name: str) -> re.Pattern[str]:
-    cores = {name, _TAIL.sub("", name), _VENDOR.sub("", _TAIL.sub("", name))}
-    usable = sorted((core for core in cores if len(core) >= _LEAST or core == name), key=len, reverse=True)
-    spelled = "|".join(re.escape(core).replace(r"\-", r"(?:[-_.]|::)") for core in usable)
+    spelled = "|".join(re.escape(core).replace(r"\-", r"(?:[-_.]|::)") for core in _cores(name))
     as_code = rf"(?:(?<![\w.-])|(?<![\w.-])lib)(?:{spelled})(?:\.\w|::|/|==|>=|<=|~=|['\"\]]|: )"
     as_words = rf"(?:import|module named|module|package) ['\"]?(?:{spelled})(?![\w-])"
     return re.compile(f"{as_code}|{as_words}")

@@ -49,7 +49,7 @@ def standing(case: Case, rules: Sequence[Rule]) -> tuple[tuple[str, str], ...]:
         if _is_standing(case, rules, gap):
             found.setdefault((_probe(case, gap.path), gap.status), []).append(gap)
     return tuple(
-        (_gap_in_words(probe, status, gaps), settle.command_for(case, probe, status, "bad", reason=gaps[0].reason))
+        (_gap_in_words(probe, status, gaps), settle.command_for(case, settle.Question(probe, status, "bad", gaps[0].reason)))
         for (probe, status), gaps in sorted(found.items())
     )
 
@@ -116,9 +116,9 @@ def _probe(case: Case, path: str) -> str:
 def _subject(case: Case, path: str) -> Subject:
     """Return what a reader calls the thing at a path; the probe that it belongs to where it has no name of its own."""
     parts = path.split("/")
-    if parts[0] == "packages" and len(parts) > 1:
+    if parts[0] == "packages" and len(parts) > 1 and parts[1].strip():
         return Subject("package", parts[1])
-    if parts[0] == "env" and len(parts) > 1:
+    if parts[0] == "env" and len(parts) > 1 and parts[1].strip():
         return Subject("env-var", parts[1][:120])
     if parts[0] == "driver":
         return Subject("driver", "NVIDIA driver")
@@ -145,7 +145,7 @@ def _entry(case: Case, rules: Sequence[Rule], subject: Subject, opened: list[_Op
     side: SideName = "good" if first.side == "good" else "bad"
     matter = any(_could_hide(case, rules, one) for one in opened)
     told: Literal["good", "bad", "both"] = side if first.side != "both" else "both"
-    run = settle.command_for(case, first.probe, first.status, side, reason=first.reason)
+    run = settle.command_for(case, settle.Question(first.probe, first.status, side, first.reason))
     more = settle.detail(case, first.probe, side, is_probe=first.path.startswith("probes/"))
     return NotChecked(subject, first.status, told, _reason(subject, opened), run, matter, more)
 

@@ -10,6 +10,8 @@ from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.words import number
 from driftwatch.model import Known
 
+NAMED = "process"  # how the servers probe calls a process that --env-from-pid named
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -29,8 +31,8 @@ def framework(server: str) -> str:
 
 
 def runs(case: Case, side: SideName) -> list[str]:
-    """Return the servers that are known to run on a side."""
-    return [server for server in case.families("servers") if case.value(side, f"servers/{server}/running") is True]
+    """Return the servers that are known to run on a side; a process that was only named for its environment is none."""
+    return [server for server in case.families("servers") if server != NAMED and case.value(side, f"servers/{server}/running") is True]
 
 
 def flag(name: str) -> str:
@@ -54,7 +56,7 @@ def effective(case: Case, side: SideName, server: str, name: str) -> tuple[Any, 
     for source in ("args", "given"):
         path = f"servers/{server}/{source}/{name}"
         found = case.side(side).get(path)
-        if isinstance(found, Known) and (path in case.side(side).facts or (source == "args" and _has_arguments(case, side, server))):
+        if isinstance(found, Known) and (path in case.side(side).facts or (source == "args" and case.under(side, f"servers/{server}/args"))):
             return found.value, path
     return None
 
@@ -72,15 +74,10 @@ def moved_arguments(case: Case) -> Iterator[Argument]:
 
 
 def _names(case: Case, server: str) -> list[str]:
-    tops = (f"servers/{server}/args/", f"servers/{server}/given/")
-    return sorted({path.rsplit("/", 1)[1] for side in SIDES for path, _ in case.below(side, "servers") if path.startswith(tops)})
-
-
-def _has_arguments(case: Case, side: SideName, server: str) -> bool:
-    return any(path.startswith(f"servers/{server}/args/") for path, _ in case.below(side, "servers"))
+    return sorted({path.rsplit("/", 1)[1] for side in SIDES for source in ("args", "given") for path, _ in case.under(side, f"servers/{server}/{source}")})
 
 
 def _is_default(case: Case, server: str, name: str) -> bool:
     both = case.known(f"servers/{server}/given/{name}")
-    has_given = all(any(path.startswith(f"servers/{server}/given/") for path, _ in case.below(side, "servers")) for side in SIDES)
+    has_given = all(case.under(side, f"servers/{server}/given") for side in SIDES)
     return has_given and both == (None, None)

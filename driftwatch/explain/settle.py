@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.words import command, count, listed
@@ -12,21 +13,33 @@ USUAL_DEADLINE_S = 15.0
 LONGEST_S = 300
 
 
-def command_for(case: Case, probe: str, status: str, side: SideName, *, reason: str) -> str:
-    """Return the command that would settle a question of a probe; empty for a moment that is past and cannot be asked again."""
-    names_a_log = "--log" in reason
-    if side == "good" and not names_a_log:
+class Question(NamedTuple):
+    """What went unanswered: of which probe, how, on which side, and why."""
+
+    probe: str
+    status: str
+    side: SideName
+    reason: str
+
+
+def command_for(case: Case, asked: Question) -> str:
+    """Return the command that would settle a question; empty for a moment that is past and cannot be asked again."""
+    names_a_log = "--log" in asked.reason
+    if asked.side == "good" and not names_a_log:
         return ""
-    host = case.side(side).host or ""
-    if status == "denied":
-        host = f"root@{host}" if host else ""
-    words = (["sudo"] if status == "denied" and not host else []) + ["driftwatch", "snapshot", *([host] if host else [])]
-    if status == "lost":
+    words = _snapshot(case.side(asked.side).host or "", is_denied=asked.status == "denied")
+    if asked.status == "lost":
         return command(words)
-    words += ["--with", probe] if probe == "imports" else ["--only", probe]
-    if status == "timeout":
-        words += ["--deadline", f"{probe}={_longer(case, probe, side)}"]
+    words += ["--with", asked.probe] if asked.probe == "imports" else ["--only", asked.probe]
+    if asked.status == "timeout":
+        words += ["--deadline", f"{asked.probe}={_longer(case, asked.probe, asked.side)}"]
     return command(words) + (" --log FILE" if names_a_log else "")
+
+
+def _snapshot(host: str, *, is_denied: bool) -> list[str]:
+    if not host:
+        return [*(["sudo"] if is_denied else []), "driftwatch", "snapshot"]
+    return ["driftwatch", "snapshot", f"root@{host}" if is_denied else host]
 
 
 def _longer(case: Case, probe: str, side: SideName) -> int:

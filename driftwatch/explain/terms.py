@@ -33,6 +33,6 @@ def python_of(case: Case) -> str:
 def pip(case: Case, *words: str) -> str:
     """Return a pip command line for the serving interpreter, by uv where uv installed its packages."""
     python = python_of(case)
-    if any(value == "uv" for path, value in case.below("bad", "packages") if path.endswith("/installer")):
+    if "uv" in case.installers:
         return command(["uv", "pip", words[0], "--python", python, *words[1:]])
     return command([python, "-m", "pip", *words])

@@ -57,7 +57,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
     "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
     # variables
-    "server's own": 0.5, "the shell's, not the server's": -0.5, "presence": 0.2, "workaround": -0.5,
+    "server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -1.5, "presence": 0.2, "workaround": -0.5,
     # the platform
     "driver moved": 1.4, "kernel moved": 1.0, "python moved": 1.8, "flavour moved": 0.6,
     # packages
@@ -84,7 +84,7 @@ ARGUMENT: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "speed": {"*": 0.3, "slow": 1.3, "hang": 0.6, "oom": 0.2, "wrong-output": 0.9, "accuracy": 0.9},
     "model": {"*": 0.9, "wrong-output": 1.3, "accuracy": 1.3, "oom": 0.9, "startup-crash": 1.0},
     "collective": {"*": 0.3, "hang": 1.4, "slow": 1.0, "oom": 0.2},
-    "harmless": {"*": -2.0},
+    "harmless": {"*": -2.8},
     "other": {"*": 0.0},
 })
 

@@ -58,7 +58,7 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield term("named in the error", "the error text names it", facts)
     if change.kind == "added" and is_workaround(name):
         yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
-    yield _whose(case, change)
+    yield from _whose(case, change)
 
 
 def _told(good: Any, bad: Any) -> str:
@@ -71,12 +71,19 @@ def _told(good: Any, bad: Any) -> str:
     return moved(good, bad, absent="unset")
 
 
-def _whose(case: Case, change: Change) -> Term:
+def _whose(case: Case, change: Change) -> Iterator[Term]:
+    facts = (change.path,)
+    good, bad = (str(case.value(side, "env_source") or "the probing shell") for side in SIDES)
     if change.path.startswith("servers/"):
-        return term("server's own", "read from the server's own processes", (change.path,))
-    if servers.runs(case, "bad"):
-        return term("the shell's, not the server's", "read from the probing shell, not from the server that runs", (change.path,))
-    return term("open", "read from the probing shell: whether the server has it is not known", (change.path,))
+        yield term("server's own", "read from the server's own processes", facts)
+    elif good != bad:
+        yield term("two environments", f"the sides are of two environments: {good}, and {bad}", facts)
+    elif "process" in bad:
+        yield term("server's own", f"read from {bad}", facts)
+    elif servers.runs(case, "bad"):
+        yield term("the shell's, not the server's", "read from the probing shell, not from the server that runs", facts)
+    else:
+        yield term("open", "read from the probing shell: whether the server has it is not known", facts)
 
 
 def _commands(change: Change, name: str, good: Any, bad: Any) -> tuple[Command, ...]:
@@ -96,8 +103,7 @@ def _set(name: str, value: Any) -> str:
 
 def _all_equal(case: Case) -> Iterator[RuledOut]:
     for server in case.families("servers"):
-        top = f"servers/{server}/env/"
-        paths = sorted({path for side in SIDES for path, _ in case.below(side, "servers") if path.startswith(top)})
+        paths = sorted({path for side in SIDES for path, _ in case.under(side, f"servers/{server}/env")})
         if not paths or any(case.known(path) is None or path in case.by_path for path in paths) or case.has_moved(*GLOBS):
             continue
         masked = any(is_masked(case.value("bad", path)) for path in paths)

@@ -82,7 +82,7 @@ def _is_gone(case: Case, key: str, tracked: list[Change]) -> bool:
 
 def _state(case: Case, side: SideName, key: str) -> str:
     dirty = case.value(side, f"git/{key}/dirty")
-    many = sum(path.startswith(f"git/{key}/files/") for path, _ in case.below(side, "git"))
+    many = len(case.under(side, f"git/{key}/files"))
     return f"{count(many, 'file')} not as committed" if many else "dirty" if dirty is True else "clean"
 
 
@@ -110,7 +110,7 @@ def _same_commit(case: Case, key: str, files: list[Change]) -> Iterator[Finding]
         return
     if dirty[0] != dirty[1] and not files:
         return
-    untracked = f"untracked files moved: {listed(_name(change.path) for change in files)}"
+    untracked = f"other untracked files: {listed(_name(change.path) for change in files)}"
     edits = untracked if files else "the same edits" if any(dirty) else "clean"
     says = f"commit {show(head[0])[:12]} on both sides, {edits}"
     yield RuledOut(Subject("git", f"git head of {_root(case, key)}"), says, (f"git/{key}/head", f"git/{key}/dirty"))

@@ -10,7 +10,7 @@ from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
-from driftwatch.explain.words import command, count
+from driftwatch.explain.words import command, count, number
 
 _OCCUPIED = re.compile(r"memory capacity is unbalanced|occupied by other processes|out of memory|not enough memory|free memory on device", re.IGNORECASE)
 _LOOK = Command("confirm", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv", "who holds GPU memory now")
@@ -94,7 +94,8 @@ def _none(case: Case) -> Iterator[Finding]:
     paths = [f"gpus/{gpu}/unattributed_mib" for gpu in seen["bad"]]
     if any(case.known(path) is None for path in paths) or case.is_open_below("gpus", "probes/nvml"):
         return
-    if not servers.runs(case, "bad") or all((case.value("bad", path) or 0) < holders.LEAST_MIB for path in paths):
+    loose = [number(case.value("bad", path)) for path in paths]
+    if all(held is not None and held < holders.LEAST_MIB for held in loose):
         says = f"none holds memory beside the server on any of {count(len(seen['bad']), 'GPU')}, on both sides"
         yield RuledOut(Subject("gpu-process", "other GPU processes"), says, tuple(paths))
 

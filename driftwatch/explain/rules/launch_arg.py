@@ -32,8 +32,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 
 def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
-    told = f"resolved: {moved(argument.good, argument.bad, absent='not set')}" if argument.is_default else moved(argument.good, argument.bad, absent="not set")
-    yield term("moved", told, argument.facts)
+    yield term("moved", "its value is another than on the good side", argument.facts)
     family = argument_family(argument.name)
     weight = by_class(ARGUMENT, family, case.klass)
     if weight and family in _GROUP:
@@ -69,8 +68,7 @@ def _with(argument: servers.Argument, value: object) -> str:
 
 def _all_equal(case: Case) -> Iterator[Finding]:
     for server in case.families("servers"):
-        top = f"servers/{server}/args/"
-        good, bad = ({path for path, _ in case.below(side, "servers") if path.startswith(top)} for side in SIDES)
+        good, bad = ({path for path, _ in case.under(side, f"servers/{server}/args")} for side in SIDES)
         if good and good == bad and all(case.known(path) is not None for path in good):
             says = f"{count(len(good), 'resolved argument')} equal on both sides"
             yield RuledOut(Subject("launch-arg", f"launch arguments of {server}"), says, tuple(sorted(good)))

@@ -104,19 +104,19 @@ def _lost_room(case: Case, server: str, good: Start, bad: Start) -> Iterator[Fin
     memory_alone = bad.rest(fraction=good.fraction) <= 0
     fell = max(good.before - bad.before, good.after - bad.after)
     if good.fraction != bad.fraction:
-        terms = [_verdict_on("the fraction", alone=fraction_alone, other=memory_alone, facts=facts)]
+        terms = [_verdict_on("the new fraction", alone=fraction_alone, other=memory_alone, facts=facts)]
         terms += _equal_memory(good, bad)
         yield Evidence(_fraction(), tuple(terms), _wording(case, server, good, bad))
         yield from _others_took_none(case, server, good, bad)
     if fell > EQUAL_GIB:
-        yield from _memory_fell(case, good, bad, alone=memory_alone, other=fraction_alone)
+        yield _memory_fell(case, good, bad, _verdict_on("the memory that is missing", alone=memory_alone, other=fraction_alone, facts=facts))
 
 
 def _verdict_on(what: str, *, alone: bool, other: bool, facts: tuple[str, ...]) -> Term:
     if not alone:
         return term("sum excludes", f"SGLang's own sum: {what} alone, with everything else as it was, leaves room", facts)
     name = "sum shares" if other else "sum decides"
-    return term(name, f"SGLang's own sum, all numbers read from the server logs: {what} alone takes all room", facts)
+    return term(name, f"SGLang's own sum, all numbers read from the server logs: {what} alone takes all the room", facts)
 
 
 def _equal_memory(good: Start, bad: Start) -> list[Term]:
@@ -142,13 +142,12 @@ def _others_took_none(case: Case, server: str, good: Start, bad: Start) -> Itera
         yield Evidence(Subject("package", change.path.split("/")[1]), (against,))
 
 
-def _memory_fell(case: Case, good: Start, bad: Start, *, alone: bool, other: bool) -> Iterator[Finding]:
+def _memory_fell(case: Case, good: Start, bad: Start, verdict: Term) -> Evidence:
     facts = tuple(dict.fromkeys((*good.facts, *bad.facts)))
     before, after = good.before - bad.before, good.after - bad.after
     where = f"before load {fixed(good.before)} → {fixed(bad.before)} GiB" if before > EQUAL_GIB else f"after load {fixed(good.after)} → {fixed(bad.after)} GiB"
-    verdict = _verdict_on("the memory that is missing", alone=alone, other=other, facts=facts)
     terms = (term("moved", f"free memory {where}: {fixed(max(before, after))} GiB less on the least of all ranks", facts), verdict)
-    yield Evidence(_memory(case, is_before=before > EQUAL_GIB), terms, _memory_wording(good, bad))
+    return Evidence(_memory(case, is_before=before > EQUAL_GIB), terms, _memory_wording(good, bad))
 
 
 def _fraction() -> Subject:

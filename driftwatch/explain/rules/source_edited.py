@@ -29,8 +29,9 @@ _NEVER_IMPORTED = re.compile(r"(?:.*/)?(?:tests?|docs?|benchmarks?|examples?)/.*
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each file whose bytes moved, and each tree that is the same to the byte."""
+    blanks = _blanks_only(case)
     for change in case.moved("sources/*/files/*"):
-        yield _edited(case, change)
+        yield _edited(case, change, blanks)
     for key in case.families("sources"):
         yield from _same_tree(case, key)
 
@@ -40,15 +41,35 @@ def _place(case: Case, key: str, relative: str) -> str:
     return f"{root.rstrip('/')}/{relative}" if isinstance(root, str) and root else f"{key}/{relative}"
 
 
-def _edited(case: Case, change: Change) -> Evidence:
+def _blanks_only(case: Case) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return what alone differs in a file from its commit, with the fact that tells it, by key and file name."""
+    found = {}
+    for path, value in case.below("bad", "git"):
+        parts = path.split("/", 3)
+        if len(parts) > 3 and parts[2] == "files" and isinstance(value, dict) and value.get("only"):
+            found[parts[1], _plain(parts[3]).rsplit("/", 1)[-1]] = (str(value["only"]), path)
+    return found
+
+
+def _plain(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")
+
+
+def _edited(case: Case, change: Change, blanks: dict[tuple[str, str], tuple[str, str]]) -> Evidence:
     _, key, _, relative = change.path.split("/", 3)
-    relative = relative.replace("%2F", "/").replace("%25", "%")
+    relative = _plain(relative)
     path = _place(case, key, relative)
     good, bad = (_digest(side.value) if isinstance(side, Known) else None for side in (change.good, change.bad))
     verdict = f"{shorten(path)} was {'added' if good is None else 'removed' if bad is None else 'edited'}."
     commands = (Command("look", command(["ls", "-l", "--time-style=full-iso", path])),) if path.startswith("/") else ()
     wording = Wording("source file", path, mark(good, bad), good, bad, verdict, commands=commands)
-    return Evidence(Subject("file", path), tuple(_terms(case, change, key, relative)), wording)
+    terms = (*_terms(case, change, relative), *_only(blanks.get((key, relative.rsplit("/", 1)[-1])), relative))
+    return Evidence(Subject("file", path), terms, wording)
+
+
+def _only(told: tuple[str, str] | None, relative: str) -> Iterator[Term]:
+    if told is not None and _ends_alike(_plain(told[1].split("/", 3)[3]), relative):
+        yield term("blanks only", f"it differs from its commit only in {told[0]}", (told[1],))
 
 
 def _digest(value: Any) -> Any:
@@ -56,7 +77,7 @@ def _digest(value: Any) -> Any:
     return re.sub(r"^(sha256:[0-9a-f]{8})[0-9a-f]+ (\d+)$", r"\1… \2 bytes", value) if isinstance(value, str) else value
 
 
-def _terms(case: Case, change: Change, key: str, relative: str) -> Iterator[Term]:
+def _terms(case: Case, change: Change, relative: str) -> Iterator[Term]:
     facts = (change.path,)
     yield term("source edited", "its bytes are not those of the good side", facts)
     if _NEVER_IMPORTED.fullmatch(relative):
@@ -66,10 +87,6 @@ def _terms(case: Case, change: Change, key: str, relative: str) -> Iterator[Term
         yield term("edited for the symptom", "its path is of the part that the symptom shows in", facts)
     if names_file(case.text, relative):
         yield term("named in the error", "the error text names this file", facts)
-    git = f"git/{key}/files/"
-    for path, value in case.below("bad", "git"):
-        if path.startswith(git) and _ends_alike(path[len(git):].replace("%2F", "/"), relative) and isinstance(value, dict) and value.get("only"):
-            yield term("blanks only", f"it differs from its commit only in {value['only']}", (path,))
 
 
 def _ends_alike(one: str, other: str) -> bool:
@@ -79,7 +96,7 @@ def _ends_alike(one: str, other: str) -> bool:
 def _same_tree(case: Case, key: str) -> Iterator[Finding]:
     """Yield that a tree is the same, file by file, where every file is known on both sides."""
     top = f"sources/{key}/"
-    files = {path for side in SIDES for path, _ in case.below(side, "sources") if path.startswith(top + "files/")}
+    files = {path for side in SIDES for path, _ in case.under(side, top + "files")}
     if not files or case.unanswered("bad", top + "files") is not None or any(not _is_equal(case, path) for path in files):
         return
     if case.is_open_below(f"sources/{key}", "probes/sources"):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from driftwatch.compare.change import Change
-from driftwatch.explain.case import SIDES, Case
-from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
-from driftwatch.explain.families import GPU_STACK, package_family
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.families import package_family
 from driftwatch.explain.naming import names_package
+from driftwatch.explain.requirements import wanted_by
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, pip, term
 from driftwatch.explain.weights import LAYER, by_class
@@ -23,19 +23,15 @@ _LAYERS = {
     "model": "it loads or shapes the model", "numeric": "a numeric base library", "web": "a web package: it touches neither GPU nor model",
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
 }
-_REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-_SUSPECTED = re.compile(r"sgl-kernel|sglang-kernel|torch|triton|nvidia-nccl-.*|flashinfer-python|flash-attn|sglang|vllm")  # what people blame first
-_MOST_RULED_OUT = 10
 
 
 def weigh(case: Case) -> Iterator[Finding]:
-    """Yield each moved distribution, and the usual suspects among those that are the same to the byte."""
-    wanted = _wanted_by(case)
+    """Yield each distribution that moved."""
+    wanted = wanted_by(case)
     for change in case.moved("packages/*/version"):
         yield _moved(case, change, wanted)
     for change in case.moved("packages/*/record"):
         yield _rebuilt(case, change)
-    yield from _ruled_out(case, wanted)
 
 
 def _name(path: str) -> str:
@@ -43,17 +39,33 @@ def _name(path: str) -> str:
 
 
 def _both(change: Change) -> tuple[Any, Any]:
-    return (change.good.value if isinstance(change.good, Known) else None, change.bad.value if isinstance(change.bad, Known) else None)
+    good, bad = change.good, change.bad
+    return (good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None)
 
 
-def _moved(case: Case, change: Change, wanted: dict[str, list[str]]) -> Evidence:
+def _moved(case: Case, change: Change, wanted: Mapping[str, list[str]]) -> Evidence:
     name = _name(change.path)
     good, bad = _both(change)
-    carrier = next((other for other in wanted.get(name, []) if case.by_path.get(f"packages/{other}/version") in case.seen), "")
-    told = f"came with {carrier} {moved(*_both(case.by_path[f'packages/{carrier}/version']))}" if carrier else ""
-    terms = (term("moved", moved(good, bad), (change.path,)), *_layer(case, name, change.path), *_named(case, name, change.path))
-    verdict = f"{name} {moved(good, bad)}{', ' + told if told else ''}."
-    return Evidence(Subject("package", name), terms, Wording("package", name, mark(good, bad), good, bad, verdict, told, _commands(case, name, good, bad)))
+    carrier = _carrier(case, name, wanted)
+    terms = (term("moved", _told(good, bad), (change.path,)), *_layer(case, name, change.path), *_named(case, name, change.path))
+    verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
+    wording = Wording("package", name, mark(good, bad), good, bad, verdict, carrier, _commands(case, name, good, bad))
+    return Evidence(Subject("package", name), terms, wording)
+
+
+def _told(good: Any, bad: Any) -> str:
+    if good is None:
+        return "it came since the good side"
+    return "it is gone since the good side" if bad is None else "its version is another than on the good side"
+
+
+def _carrier(case: Case, name: str, wanted: Mapping[str, list[str]]) -> str:
+    """Return what brought a package along: one that requires it and that moved too."""
+    for user in wanted.get(name, []):
+        change = case.by_path.get(f"packages/{user}/version")
+        if user != name and change is not None and change.kind != "unknown" and not change.is_folded:
+            return f"came with {user} {moved(*_both(change))}"
+    return ""
 
 
 def _rebuilt(case: Case, change: Change) -> Evidence:
@@ -84,55 +96,6 @@ def _commands(case: Case, name: str, good: Any, bad: Any) -> tuple[Command, ...]
         return pip(case, "uninstall", name) if version is None else pip(case, "install", "--no-deps", f"{name}=={version}")
 
     return (Command("confirm", pip(case, "show", name)), Command("try", go(good), "then start the server"), Command("undo", go(bad)))
-
-
-def _wanted_by(case: Case) -> dict[str, list[str]]:
-    """Return for each distribution the ones that require it on the bad side."""
-    found: dict[str, list[str]] = {}
-    for path, value in case.below("bad", "packages"):
-        if path.endswith("/requires") and isinstance(value, list):
-            for line in value:
-                match = _REQUIREMENT.match(line) if isinstance(line, str) else None
-                if match:
-                    found.setdefault(re.sub(r"[-_.]+", "-", match[1]).lower(), []).append(_name(path))
-    return found
-
-
-def _ruled_out(case: Case, wanted: dict[str, list[str]]) -> Iterator[RuledOut]:
-    """Yield usual suspects that are the same to the byte, where nothing that they are built against or built for moved.
-
-    An unchanged package whose partner moved has no line in any version diff, so it is never cleared by its own version alone.
-    """
-    base_moved = case.has_moved("python/version", "driver/module/version", "kernel/release")
-    if base_moved or any(package_family(_name(change.path)) in GPU_STACK for change in case.moved("packages/*/*")):
-        return
-    partners = {_name(change.path) for change in case.moved("packages/*/version")}
-    shown = 0
-    for name in sorted({_name(path) for path, _ in case.below("bad", "packages") if path.endswith("/version")}):
-        if _SUSPECTED.fullmatch(name) or names_package(case.text, name):
-            facts = _equal_facts(case, name)
-            if facts and not partners & _partners(case, name, wanted) and shown < _MOST_RULED_OUT:
-                shown += 1
-                yield RuledOut(Subject("package", name), f"{show(case.value('bad', f'packages/{name}/version'))}, the same RECORD digest on both sides", facts)
-
-
-def _partners(case: Case, name: str, wanted: dict[str, list[str]]) -> set[str]:
-    return {other for other, users in wanted.items() if name in users and package_family(other) in GPU_STACK} | {
-        user for user in wanted.get(name, []) if package_family(user) in GPU_STACK and case.known(f"packages/{user}/version") is not None}
-
-
-def _equal_facts(case: Case, name: str) -> tuple[str, ...]:
-    """Return the facts that prove a package equal, empty where one of them moved, is unknown or was never asked."""
-    top = f"packages/{name}/"
-    told = {path for side in SIDES for path, _ in case.below(side, "packages") if path.startswith(top)}
-    paths = sorted(told | {top + "version", top + "record", top + "text_version"})
-    for path in paths:
-        both = case.known(path)
-        change = case.by_path.get(path)
-        if both is None or (change is not None and (not change.is_folded or change.follows is not None)):
-            return ()
-    has_odd = any(path.startswith((top + "altered/", top + "missing/", top + "others", top + "metadata")) for path in paths)
-    return () if has_odd or case.value("bad", top + "record") is None else tuple(paths)
 
 
 RULES = (Rule("version_moved", needs=("packages/*/version",), weigh=weigh, blames=("package",)),)
