@@ -275,8 +275,8 @@ def _build(document: dict[str, Any]) -> Snapshot:
         symptom = document["symptom"]
         return Snapshot(
             host=document["host"], taken_at=document["taken_at"], source=document["source"], agent=document["agent"],
-            targets=tuple(document["targets"]), probes=probes, volatile=tuple(map(str, document["volatile"])), facts=document["facts"], redaction=document["redaction"],
-            symptom=None if symptom is None else Symptom(symptom.get("class"), symptom.get("signature"), symptom.get("log")),
+            targets=tuple(document["targets"]), probes=probes, volatile=tuple(map(str, document["volatile"])), facts=document["facts"],
+            redaction=document["redaction"], symptom=None if symptom is None else Symptom(symptom.get("class"), symptom.get("signature"), symptom.get("log")),
             extra={key: value for key, value in document.items() if key not in _SHAPES and key not in ("format", "id")},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as wrong:

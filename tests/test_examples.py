@@ -36,7 +36,7 @@ def test_the_first_diff_names_the_launch_argument_and_clears_what_was_suspected(
     explanation = explain(case(load(ROOT / "snapshots/good.json"), load(ROOT / "snapshots/bad.json")), load_rules())
     assert explanation.word == "LIKELY"
     assert explanation.suspects[0].subject.name == "mem_fraction_static"
-    assert explanation.suspects[0].sum.rows[1][1] == "−20.60"
+    assert explanation.suspects[0].sum.rows[1][1] == "\N{MINUS SIGN}20.60"
     cleared = {entry.subject.name for entry in explanation.ruled_out}
     assert {"sgl-kernel", "torch"} <= cleared
 

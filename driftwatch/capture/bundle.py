@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _DOCSTRING = re.compile(rb'(\A|:[ \t]*(?:#[^\n]*)?\n)([ \t]*)r?"""((?:[^\\]|\\.)
 _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
-@cache
+@lru_cache(maxsize=2)
 def bundle(*, is_replay: bool = False) -> tuple[bytes, str]:
     """Return the zip (stored, so that the same sources give the same bytes everywhere) and its SHA-256. Only a replay holds the recorded root."""
     room = io.BytesIO()

@@ -106,7 +106,7 @@ def _planned(probe: Any, module: str) -> dict[str, Any]:
 def _build(host: str, taken_at: str, order: Order, fold: Fold, lost: str, source: str) -> Snapshot:  # noqa: PLR0913, PLR0917  # the parts of one value
     plan = order.plan
     agent: dict[str, Any] = {"sha256": bundle(is_replay=source == "recorded-host")[1], "deadline_s": order.deadline_s}
-    agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin})
+    agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin and source != "recorded-host"})
     every = [*(offer.probe for offer in plan.asked), *(probe for probe, _ in plan.left_out.values())]
     volatile = tuple(sorted({glob for probe in every for glob in probe.volatile}))
     return Snapshot(

@@ -9,7 +9,7 @@ from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.events import events
 from driftwatch.explain.explanation import Explanation, NotChecked, RuledOut, Side, Subject, Suspect, Term
-from driftwatch.explain.not_checked import not_checked, standing
+from driftwatch.explain.not_checked import closing, not_checked, standing
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
 from driftwatch.explain.verdict import choose_word, sentence, with_doubts
 from driftwatch.explain.weights import MOST_SUSPECTS, SHOWN, WEIGHTS, logistic, prior
@@ -32,7 +32,7 @@ def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
     verdict = shorten(with_doubts(doubts, sentence(case, word, suspects, open_)), _LONGEST_VERDICT)
     return Explanation(
         _side(case, "good"), _side(case, "bad"), case.symptom, case.symptom_from, word, verdict, suspects, ruled_out, open_, case.changes,
-        events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts),
+        events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts), closing(case, rules),
     )
 
 

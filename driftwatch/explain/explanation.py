@@ -125,9 +125,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The whole answer. ``standing_gaps`` are questions unanswered on both sides for the same reason: (what, command that would close it).
+    """The whole answer.
 
-    ``doubts`` say why the good side was never good; the verdict tells the first of them.
+    ``standing_gaps`` are questions unanswered on both sides for the same reason, as (what, command that would close it); ``gaps_settle`` is
+    one command for all of them. ``doubts`` say why the good side was never good; the verdict tells the first of them.
     """
 
     good: Side
@@ -143,6 +144,7 @@ class Explanation:
     events: tuple[Event, ...] = ()
     standing_gaps: tuple[tuple[str, str], ...] = ()
     doubts: tuple[str, ...] = ()
+    gaps_settle: str = ""
 
     @property
     def exit_code(self) -> int:

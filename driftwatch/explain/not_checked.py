@@ -19,6 +19,8 @@ from driftwatch.model import Unknown
 STANDING = ("denied", "not_recorded", "absent")  # open on both sides for such a reason: nobody can have closed it in between
 MOST = 20
 _MOST_BY_NAME = 3
+_OF = ": "
+_SERVER_PARTS = {"env": "environment", "given": "command line", "args": "resolved arguments", "libraries": "mapped libraries", "limits": "limits", "log": "log"}
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,19 @@ def standing(case: Case, rules: Sequence[Rule]) -> tuple[tuple[str, str], ...]:
     """Return what neither side tells for the same lasting reason, as (what, the command that would close it)."""
     found: dict[tuple[str, str], list[Gap]] = {}
     for gap in standing_gaps(case.good, case.bad):
-        if _is_standing(case, rules, gap):
+        if _is_standing(case, rules, gap) and not gap.reason.startswith("not asked"):
             found.setdefault((_probe(case, gap.path), gap.status), []).append(gap)
     return tuple(
         (_gap_in_words(probe, status, gaps), settle.command_for(case, settle.Question(probe, status, "bad", gaps[0].reason)))
         for (probe, status), gaps in sorted(found.items())
     )
+
+
+def closing(case: Case, rules: Sequence[Rule]) -> str:
+    """Return one command that would close all standing gaps, or ""."""
+    gaps = [gap for gap in standing_gaps(case.good, case.bad) if _is_standing(case, rules, gap) and not gap.reason.startswith("not asked")]
+    probes = sorted({_probe(case, gap.path) for gap in gaps})
+    return settle.command_for_all(case, probes, is_denied=any(gap.status == "denied" for gap in gaps)) if probes else ""
 
 
 def is_worrying(entry: NotChecked) -> bool:
@@ -152,11 +161,18 @@ def _entry(case: Case, rules: Sequence[Rule], subject: Subject, opened: list[_Op
 
 def _reason(subject: Subject, opened: list[_Open]) -> str:
     reason = opened[0].reason or opened[0].status.replace("_", " ")
-    paths = [one.path for one in opened if not one.path.startswith("probes/")]
-    if not paths:
+    if any(one.path.startswith("probes/") for one in opened):
         return reason
-    names = dict.fromkeys("/".join(path.split("/")[-2:]) if subject.kind != "package" else path.split("/", 2)[-1] for path in paths)
-    return f"{listed(names)}: {reason}" if len(paths) == len(opened) else reason
+    names = dict.fromkeys(_fact_in_words(one, subject) for one in opened if one.path != one.probe)
+    return f"{listed(names)}{_OF}{reason}" if names else reason
+
+
+def _fact_in_words(one: _Open, subject: Subject) -> str:
+    """Return a short name of a fact: what a server's part is, or the end of its path."""
+    parts = one.path.split("/")
+    if parts[0] == "servers" and parts[-1] in _SERVER_PARTS:
+        return _SERVER_PARTS[parts[-1]]
+    return "/".join(parts[2:] if subject.kind == "package" else parts[-2:])
 
 
 def _could_hide(case: Case, rules: Sequence[Rule], one: _Open) -> bool:
@@ -194,6 +210,15 @@ def _merged(entries: list[NotChecked]) -> list[NotChecked]:
             found[entry.subject] = entry
             continue
         side = other.side if other.side == entry.side else "both"
-        reason = other.reason if entry.reason in other.reason else f"{other.reason}; {entry.reason}"
-        found[entry.subject] = replace(other, side=side, reason=shorten(reason, 400), matters=other.matters or entry.matters)
+        found[entry.subject] = replace(other, side=side, reason=shorten(_both_reasons(other.reason, entry.reason), 400), matters=other.matters or entry.matters)
     return list(found.values())
+
+
+def _both_reasons(one: str, other: str) -> str:
+    """Return two reasons as one: told once where they are the same, for whatever facts."""
+    names, _, why = one.rpartition(_OF)
+    more, _, why_more = other.rpartition(_OF)
+    if why != why_more:
+        return one if other in one else f"{one}; {other}"
+    every = ", ".join(dict.fromkeys(filter(None, (*names.split(", "), *more.split(", ")))))
+    return f"{every}{_OF}{why}" if every else why

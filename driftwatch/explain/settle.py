@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftwatch.explain.case import Case, SideName
@@ -34,6 +35,11 @@ def command_for(case: Case, asked: Question) -> str:
     if asked.status == "timeout":
         words += ["--deadline", f"{asked.probe}={_longer(case, asked.probe, asked.side)}"]
     return command(words) + (" --log FILE" if names_a_log else "")
+
+
+def command_for_all(case: Case, probes: Sequence[str], *, is_denied: bool) -> str:
+    """Return the one command that asks these probes again on the broken host."""
+    return command([*_snapshot(case.bad.host or "", is_denied=is_denied), "--only", ",".join(probes)])
 
 
 def _snapshot(host: str, *, is_denied: bool) -> list[str]:

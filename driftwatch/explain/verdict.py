@@ -14,7 +14,7 @@ from driftwatch.model import ANSWERED
 
 
 def choose_word(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> Word:
-    """Return LIKELY, SEVERAL, UNKNOWN, DRIFT or SAME, as ux.md defines them."""
+    """Return LIKELY, SEVERAL, UNKNOWN, DRIFT or SAME, as docs/explanation.md defines them."""
     top = suspects[0].confidence if suspects else 0.0
     worrying = any(is_worrying(entry) for entry in open_)
     if top >= STRONG or (top >= LIKELY and not worrying):

@@ -1,4 +1,4 @@
-"""All weights of all rules, in log-odds, in one place. Set by judgement from facts/ranking.md; nothing else in the package holds such a number.
+"""All weights of all rules, in log-odds, in one place. Set by judgement from settled public incidents; nothing else in the package holds such a number.
 
 A suspect's confidence is ``logistic(prior(kind, class) + sum of its terms)``.
 """
@@ -20,7 +20,7 @@ BASE: Mapping[str, float] = MappingProxyType({
     "kernel-module": -2.4, "gpu-memory": -2.4, "gpu-process": -2.4,
 })
 
-# The symptom's class routes the prior (ranking.md, rule 7).
+# The symptom's class routes the prior: one and the same difference has another cause under another symptom.
 ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "oom": {
         "launch-arg": 1.0, "gpu-memory": 1.2, "gpu-process": 1.2, "env-var": 0.2, "package": -0.4, "file": -0.2,

@@ -37,6 +37,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
         "suspects": [_suspect(rank, one) for rank, one in enumerate(explanation.suspects, 1)],
         "ruled_out": [_ruled_out(one) for one in explanation.ruled_out],
         "not_checked": [_not_checked(one) for one in explanation.not_checked],
+        "gaps_settle": explanation.gaps_settle,
         "standing_gaps": [{"what": what, "settle": command} for what, command in explanation.standing_gaps],
         "events": [{"title": event.title, "paths": [change.path for change in event.changes]} for event in explanation.events],
         "changes": [_change(one) for one in explanation.changes],

@@ -30,7 +30,7 @@ def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -
         ("RULED OUT", _ruled_out(explanation.ruled_out, page, is_whole=all_changes)),
         ("NOT CHECKED", _not_checked(explanation.not_checked, page)),
         ("OTHER CHANGES", _other_changes(explanation, page, is_whole=all_changes)),
-        ("STANDING GAPS", _standing_gaps(explanation.standing_gaps, page)),
+        ("STANDING GAPS", _standing_gaps(explanation.standing_gaps, page) if all_changes else []),
     )
     lines = [*_sides(explanation, page), "", *_verdict(explanation, page)]
     for title, body in sections:
@@ -38,6 +38,7 @@ def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -
             lines += ["", page.paint("head", title), *body]
     lines += ["", *page.wrap(words.say_counts(explanation), "", "")]
     if not all_changes:
+        lines += _gaps_in_short(explanation, page)
         lines.append(page.paint("dim", page.say(MORE)))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -54,7 +55,7 @@ def _side(label: str, side: Side, columns: int, page: Page) -> list[str]:
     if measure(lead) > page.room - LEAST_TEXT:
         rows = page.wrap(f"{side.ref} {words.say_time(side.taken_at)} {words.say_side(side)}", f"{label:<5}", " " * 5)
     else:
-        rows = page.wrap(words.say_side(side), lead, " " * measure(lead))
+        rows = page.wrap(words.say_side(side), lead, " " * (measure(lead) if measure(lead) <= page.room // 2 else 5))
     return _painted(rows, label, 0, 5, page)
 
 
@@ -139,8 +140,7 @@ def _not_checked(not_checked: Sequence[NotChecked], page: Page) -> list[str]:
         lines += _painted(page.wrap(words.say_unanswered(one), " ? ", " " * 5), "unknown", 1, 2, page)
         for sentence in filter(None, (one.detail, words.say_weight(one))):
             lines += page.wrap(sentence, " " * 5, " " * 5)
-        if one.settle:
-            lines += page.command("retry" if one.settle.startswith("driftwatch snapshot") else "look", one.settle, "", 5)
+        lines += _settling(one.settle, page)
     return lines
 
 
@@ -194,5 +194,18 @@ def _standing_gaps(gaps: Sequence[tuple[str, str]], page: Page) -> list[str]:
     for command, whats in by_command.items():
         for what in whats:
             lines += page.wrap(what, "   ", " " * 5)
-        lines += page.command("close", command, "", 5) if command else []
+        lines += _settling(command, page)
     return lines
+
+
+def _gaps_in_short(explanation: Explanation, page: Page) -> list[str]:
+    """Return the gaps by name, with the one command that would close them: they hide nothing that changed."""
+    if not explanation.standing_gaps:
+        return []
+    names = "; ".join(what.partition(": ")[0] for what, _ in explanation.standing_gaps)
+    return [*page.wrap(f"gaps: {names}: no answer on either side, for the same reason", "", " " * 6), *_settling(explanation.gaps_settle, page)]
+
+
+def _settling(command: str, page: Page) -> list[str]:
+    """Return the command that would answer an open question: one that asks a probe again, or one to look by oneself; nothing for none."""
+    return page.command("retry" if "driftwatch snapshot" in command else "look", command, "", 5) if command else []

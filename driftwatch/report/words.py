@@ -14,17 +14,29 @@ from driftwatch.model import Answer, Known, Unknown, answer, is_unknown
 VALUE_LIMIT = 160
 SAYS_ENOUGH = ("package", "file", "env-var", "probe", "library", "mount")
 ABSENT_WORDS = MappingProxyType({"env": "unset", "env-var": "unset", "launch-arg": "not given", "args": "not given", "given": "not given"})
+GIT_STATES = MappingProxyType({"??": "untracked", "M": "modified", "A": "added", "D": "deleted", "R": "renamed", "U": "unmerged"})
 _DIGEST = re.compile(r"\bsha256:([0-9a-f]{7})[0-9a-f]{57}\b")
 
 
 def say_value(value: Any, *, absent: str = "absent", limit: int | None = VALUE_LIMIT) -> str:
     """Return a JSON value as a person reads it; text beyond ``limit`` characters is cut and closed by ``…``.
 
-    None is a thing that is known to be absent; a value that must not be seen shows seven digits of its keyed digest; an unknown shows ``?``.
+    None is a thing that is known to be absent, an unknown shows ``?``, and a value that must not be seen seven digits of its keyed digest.
+    Without a limit a list or an object is told as JSON.
     """
-    shown = _say(value, absent)
-    shown = shown if limit is None else _DIGEST.sub(r"sha256 \1…", shown)
-    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+    if limit is None:
+        return _say(value, absent)
+    shown = _DIGEST.sub(r"sha256 \1…", _say_flat(value, absent))
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _say_flat(value: Any, absent: str) -> str:
+    """Return a list or an object without its brackets and without what it says is not there: ``count 1, pids 4121``."""
+    if isinstance(value, list) and value:
+        return ", ".join(_say(one, absent) for one in value)
+    if isinstance(value, dict) and value and not is_unknown(value) and "keyed" not in value:
+        return ", ".join(f"{key} {_say_flat(one, absent)}" for key, one in sorted(value.items()) if one is not None) or "{}"
+    return _say(value, absent)
 
 
 def _say(value: Any, absent: str) -> str:
@@ -43,7 +55,16 @@ def _say(value: Any, absent: str) -> str:
 
 def say_answer(one: Answer, path: str) -> str:
     """Return one side of a change as a person reads it; its path decides the word for a thing that is not there."""
-    return say_value(one.value if isinstance(one, Known) else one, absent=absent_word(path))
+    value = one.value if isinstance(one, Known) else one
+    if path.startswith("git/") and isinstance(value, dict) and "status" in value:
+        return _say_file_state(value)
+    return say_value(value, absent=absent_word(path))
+
+
+def _say_file_state(entry: dict[str, Any]) -> str:
+    """Return what git says of a file that is not as committed, and in what alone it differs where that is known."""
+    state = GIT_STATES.get(str(entry["status"]).strip(" ."), str(entry["status"]))
+    return f"{state}, only in {entry['only']}" if entry.get("only") else state
 
 
 def absent_word(path: str) -> str:
@@ -66,6 +87,8 @@ def say_path(path: str) -> str:
         return f"{_as_argument(parts[-1])}{', resolved' if parts[-2] == 'args' else ''}"
     if len(parts) == 4 and parts[0] in ("sources", "git") and parts[2] == "files":
         return parts[3].replace("%2F", "/").replace("%25", "%")
+    if len(parts) == 4 and parts[0] == "servers" and parts[2] == "log":
+        return f"{parts[1]}, log: {parts[3].replace('_', ' ')}"
     return parts[1] if len(parts) == 2 and parts[0] == "env" else path
 
 

@@ -51,7 +51,7 @@ def as_zip(tmp_path):
             if path.is_symlink():
                 entry = zipfile.ZipInfo(name)
                 entry.external_attr = 0o120777 << 16
-                archive.writestr(entry, str(path.readlink()))
+                archive.writestr(entry, LINKS[name.partition("/files/")[2]])
             elif path.is_file():
                 archive.write(path, name)
     return tmp_path / "gpu-a.zip"

@@ -30,11 +30,11 @@ NCCL = "/opt/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
 def serving() -> dict[str, str | bytes]:
     """Return the files of a launch process with its tracker, two ranks and a detokenizer."""
     files: dict[str, str | bytes] = {"/proc/stat": "cpu 1\nbtime 1771056480\n", "/etc/passwd": "root:x:0:0::/root:/bin/sh\nsvc:x:1001:1001::/srv:/bin/sh\n"}
-    files |= process(1, ("/sbin/init",), ppid=0)
-    files |= process(40, LAUNCH, {"NCCL_DEBUG": "WARN", "HF_TOKEN": "hf_x", "HOME": "/root"})
-    files |= process(41, TRACKER, {"NCCL_DEBUG": "WARN", "HF_TOKEN": "hf_x", "HOME": "/root", "NCCL_CUMEM_ENABLE": "0"}, ppid=40)
+    files.update(process(1, ("/sbin/init",), ppid=0))
+    files.update(process(40, LAUNCH, {"NCCL_DEBUG": "WARN", "HF_TOKEN": "hf_x", "HOME": "/root"}))
+    files.update(process(41, TRACKER, {"NCCL_DEBUG": "WARN", "HF_TOKEN": "hf_x", "HOME": "/root", "NCCL_CUMEM_ENABLE": "0"}, ppid=40))
     for pid, title in ((42, "sglang::scheduler_TP0"), (43, "sglang::scheduler_TP1"), (44, "sglang::detokenizer")):
-        files |= process(pid, (title,), b"\0" * 400, ppid=40)
+        files.update(process(pid, (title,), b"\0" * 400, ppid=40))
     return files
 
 
@@ -106,9 +106,9 @@ def test_of_a_rank_whose_environment_can_be_read_only_what_differs_is_told(tmp_p
 def test_workers_without_a_title_are_told_together_with_all_their_values(tmp_path):
     files = process(50, ("/v/bin/python3", "/v/bin/torchrun", "--nproc-per-node", "2", "serve.py"), {"NCCL_DEBUG": "WARN"})
     for rank in (0, 1):
-        files |= process(
+        files.update(process(
             51 + rank, ("/v/bin/python3", "-u", "serve.py"), {"NCCL_DEBUG": "WARN", "LOCAL_RANK": str(rank), "CUDA_VISIBLE_DEVICES": "0,1"}, ppid=50
-        )
+        ))
     facts = told(host_of(record(tmp_path, files)))
     assert facts["servers/torchrun/given/nproc_per_node"] == "2"
     assert facts["servers/torchrun/worker/count"] == 2
@@ -177,7 +177,7 @@ def test_a_fork_that_keeps_the_command_line_is_no_second_server(tmp_path):
 
 
 def test_ranks_whose_launch_process_is_gone_are_leftovers_and_no_running_server(tmp_path):
-    files = process(42, ("sglang::scheduler_TP0",), b"\0" * 400) | {"/proc/42/maps": MAPS.format(NCCL)}
+    files = {**process(42, ("sglang::scheduler_TP0",), b"\0" * 400), "/proc/42/maps": MAPS.format(NCCL)}
     facts = told(host_of(record(tmp_path, files)))
     assert facts["servers/sglang/running"] is False
     assert facts["servers/sglang/leftovers"] == ["scheduler_TP0"]
@@ -235,7 +235,7 @@ def test_a_stuck_rank_costs_its_own_facts_and_is_known_by_its_short_name(tmp_pat
 def test_after_three_that_do_not_answer_the_other_stuck_ones_are_not_asked(tmp_path):
     files, hangs = serving(), []
     for pid in range(80, 86):
-        files |= process(pid, ("sglang::schedul",), b"", ppid=40, state="D")
+        files.update(process(pid, ("sglang::schedul",), b"", ppid=40, state="D"))
         hangs.append(f"/proc/{pid}/cmdline")
     asked: list[str] = []
     host = host_of(record(tmp_path, files, hangs=hangs))

@@ -79,6 +79,15 @@ def contents(name: str, offset: int, size: int) -> bytes | None:
     return b"g" * size if told is None else told[offset:offset + size]
 
 
+def attributes(name: str, which: list[str]) -> dict[str, int] | None:
+    """Return what a stat gives, None for no such file."""
+    if name in ("", "hangdir"):
+        return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
+    if name in which and name in SIZES:
+        return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1, "st_size": SIZES[name]}
+    return None
+
+
 def serve(where: str, which: list[str]) -> None:
     """Serve the file system until it is unmounted."""
     import mfusepy as fuse  # noqa: PLC0415  # only the server needs it
@@ -89,14 +98,12 @@ def serve(where: str, which: list[str]) -> None:
         use_ns = False
 
         def getattr(self, path, fh=None):
-            name = path.lstrip("/")
-            if name == "hangstat.py":
+            if path == "/hangstat.py":
                 never.wait()
-            if name in ("", "hangdir"):
-                return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
-            if name in which and name in SIZES:
-                return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1, "st_size": SIZES[name]}
-            raise fuse.FuseOSError(errno.ENOENT)
+            told = attributes(path.lstrip("/"), which)
+            if told is None:
+                raise fuse.FuseOSError(errno.ENOENT)
+            return told
 
         def readdir(self, path, fh):
             if path == "/hangdir":

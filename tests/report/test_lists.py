@@ -43,6 +43,12 @@ def test_a_value_is_short_for_people_and_an_empty_text_is_seen():
     assert say_value(True) == "true"
 
 
+def test_an_object_is_told_without_brackets_and_without_what_is_not_there():
+    assert say_value({"status": "??", "only": None, "pids": [4121, 4122]}) == "pids 4121, 4122, status ??"
+    assert say_value({"only": None}) == "{}"
+    assert say_value([]) == "[]"
+
+
 def test_known_facts_have_the_names_that_people_know():
     assert say_path("packages/torch/version") == "torch"
     assert say_path("servers/sglang/given/mem_fraction_static") == "--mem-fraction-static"
