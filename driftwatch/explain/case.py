@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -16,8 +16,21 @@ SIDES: tuple[SideName, SideName] = ("good", "bad")
 
 
 @dataclass(frozen=True)
+class Commit:
+    """One commit between two HEADs: its id, its time (ISO), its first line, and the files that it touched."""
+
+    id: str
+    at: str
+    subject: str
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Case:
-    """What an explanation starts from. The refs are what the user typed for each side, for commands and headers."""
+    """What an explanation starts from. The refs are what the user typed for each side, for commands and headers.
+
+    ``commits`` holds what lies between two HEADs, newest first, where the user has a clone.
+    """
 
     good: Snapshot
     bad: Snapshot
@@ -26,6 +39,7 @@ class Case:
     symptom_from: str | None = None
     good_ref: str = ""
     bad_ref: str = ""
+    commits: Mapping[tuple[str, str], tuple[Commit, ...]] = field(default_factory=dict)
 
     @property
     def klass(self) -> str | None:

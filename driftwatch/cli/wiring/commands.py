@@ -10,7 +10,7 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -121,7 +121,17 @@ def build_root() -> Any:
     return _with_globals(root, given.FORMATS)
 
 
-def _overview(ctx: typer.Context) -> None:
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib_metadata import version  # noqa: PLC0415  # only --version asks
+
+        typer.echo(f"driftwatch {version('driftwatch-gpu')}")
+        raise typer.Exit
+
+
+def _overview(
+    ctx: typer.Context, *, _: Annotated[bool, typer.Option("--version", help="Tell the version and end.", callback=_tell_version, is_eager=True)] = False,
+) -> None:
     """Tell what changed between the run that worked and the run that does not."""
     if ctx.invoked_subcommand is None:
         typer.echo(OVERVIEW.format(commands="  ".join(summaries())), nl=False)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftwatch.agent.redact import Redactor
+from driftwatch.cli.wiring.clone import commits_between
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.sides import read_all
+from driftwatch.compare.change import Change
 from driftwatch.compare.pair import compare
 from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.explanation import Explanation
 from driftwatch.explain.rules_found import load_rules
-from driftwatch.model import Snapshot, Symptom, matches
+from driftwatch.model import Known, Snapshot, Symptom, matches
 from driftwatch.store.document import read_bounded
 from driftwatch.store.references import is_path
 from driftwatch.symptom import SYMPTOM_CLASSES, classify, of_snapshot
@@ -38,6 +41,7 @@ class Question:
     klass: str | None = None
     only: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    repo: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,15 @@ def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
     changes = tuple(change for change in compare(pair.good, pair.bad) if not question.only or matches(change.path, question.only))
     symptom, source = _symptom(question, pair.bad, desk)
     folders = (*desk.settings.rules, *map(Path, question.rules))
-    case = Case(pair.good, pair.bad, changes, symptom, source, pair.good_ref, pair.bad_ref)
+    commits = commits_between(question.repo, moved_heads(changes)) if question.repo is not None else {}
+    case = Case(pair.good, pair.bad, changes, symptom, source, pair.good_ref, pair.bad_ref, commits)
     return explain(case, load_rules(load_folders(folders)))
+
+
+def moved_heads(changes: Iterable[Change]) -> list[tuple[str, str]]:
+    """Return the HEADs of each checkout that moved, good and bad."""
+    return [(one.good.value, one.bad.value) for one in changes if matches(one.path, ("git/*/head",)) and isinstance(one.good, Known)
+            and isinstance(one.bad, Known) and isinstance(one.good.value, str) and isinstance(one.bad.value, str)]
 
 
 def _check_symptom(question: Question) -> None:

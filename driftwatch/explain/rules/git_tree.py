@@ -37,6 +37,7 @@ def _root(case: Case, key: str) -> str:
 def _terms(case: Case, key: str, head: Change | None, changes: list[Change]) -> Iterator[Term]:
     if head is not None:
         yield term("head moved", f"another commit: {_short(head.good)} → {_short(head.bad)}", (head.path,))
+        yield from _between(case, head)
     facts = tuple(change.path for change in changes)
     if not facts:
         return
@@ -49,6 +50,20 @@ def _terms(case: Case, key: str, head: Change | None, changes: list[Change]) -> 
         yield term("edits came", f"edits that are in no commit: {listed(_name(change.path) for change in tracked)}", facts)
     if tracked and all(_only(change) for change in tracked):
         yield term("blanks only", f"they differ from the commit only in {' and '.join(sorted({str(_only(change)) for change in tracked}))}", facts)
+
+
+def _between(case: Case, head: Change) -> Iterator[Term]:
+    """Yield what the user's clone tells of the commits between: how many, their first lines, and whether the error names a file that they touched."""
+    good, bad = (side.value if isinstance(side, Known) and isinstance(side.value, str) else "" for side in (head.good, head.bad))
+    commits = case.commits.get((good, bad), ())
+    if not commits:
+        return
+    yield term("moved", f"{count(len(commits), 'commit')} between: {listed(f'{one.id[:10]} {one.subject}' for one in commits)}", (head.path,))
+    for commit in commits:
+        named = [path for path in commit.files if path.rsplit("/", 1)[-1] in case.text]
+        if named:
+            yield term("edited for the symptom", f"the error names {named[0]}, which {commit.id[:10]} touched", (head.path,))
+            return
 
 
 def _name(path: str) -> str:
