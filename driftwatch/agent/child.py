@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import signal
-import traceback
 from typing import Any, Dict, NoReturn, Tuple
 
 from . import processes
@@ -67,9 +66,16 @@ def _collect(planned: Any, host: Host, writer: int) -> Dict[str, Any]:
     except ValueError as unreadable:
         return {"status": "error", "reason": "unreadable answer: %s" % unreadable}
     except BaseException as ours:  # a failure of ours must not take the other probes with it
-        where = traceback.extract_tb(ours.__traceback__)[-1]
-        return {"status": "error", "reason": "our fault: %s: %s (%s:%s)" % (type(ours).__name__, ours, os.path.basename(where.filename), where.lineno)}
+        return {"status": "error", "reason": "our fault: %s: %s (%s)" % (type(ours).__name__, ours, _place_of(ours))}
     return {"status": "ok"}
+
+
+def _place_of(ours: BaseException) -> str:
+    """Return the file and line where a failure began."""
+    trace = ours.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "%s:%d" % (os.path.basename(trace.tb_frame.f_code.co_filename), trace.tb_lineno) if trace is not None else "?"
 
 
 def _tell(writer: int, line: str) -> None:
