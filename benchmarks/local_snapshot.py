@@ -8,10 +8,14 @@ fill up to 250 are made on the spot: 40 modules each, a RECORD, a METADATA with 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import shutil
+import statistics
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from round_robin import Row, compare, compile_all, table
@@ -90,6 +94,25 @@ def rows(work: Path) -> list[Row]:
     ]
 
 
+@contextlib.contextmanager
+def over_ssh(work: Path, local: Row) -> Iterator[list[Row]]:
+    """Yield the rows over loopback SSH: a bare login, and the first row's snapshot through the same sshd. Its goal: at most one login more."""
+    sys.path.insert(0, str(ROOT))
+    from tests.lab import sshd  # noqa: PLC0415  # the tests' own sshd: a free port, its own keys
+
+    if not Path(sshd.SSHD).exists():
+        yield [Row("ssh HOST true", (), why_not="no sshd here")]
+        return
+    shutil.rmtree(work / "sshd", ignore_errors=True)
+    with sshd.running_sshd(work / "sshd") as server:
+        options = [f"UserKnownHostsFile={server.known_hosts}", f"IdentityFile={server.identity}", "IdentitiesOnly=yes"]
+        (work / "ssh.toml").write_text(f"ssh_options = {json.dumps(options)}\n")
+        target = f"ssh://{server.user}@127.0.0.1:{server.port}"
+        argv = [target if word == "local" else word for word in local.argv]
+        login = ["ssh", "-F", "none", "-p", str(server.port), *(word for option in options for word in ("-o", option)), f"{server.user}@127.0.0.1", "true"]
+        yield [Row("ssh HOST true", tuple(login)), Row("the first row over loopback SSH", (*argv, "--config", str(work / "ssh.toml")))]
+
+
 def main() -> None:
     """Build what is missing, measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,9 +122,14 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     compared = rows(given.work)
     compile_all(ROOT / "driftwatch")
-    costs = compare(compared, given.rounds)
+    with over_ssh(given.work, compared[0]) as further:
+        compared += further
+        costs = compare(compared, given.rounds)
     first = next(row.name for row in compared if not row.why_not)
     print(table(compared, costs, first))
+    if further[-1].name in costs:
+        login, through, local = (statistics.median(one.wall_s for one in costs[name]) for name in (further[0].name, further[1].name, first))
+        print(f"\nover SSH less the same here: {(through - local) / login:.2f} of a bare ssh login")
 
 
 if __name__ == "__main__":

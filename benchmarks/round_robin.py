@@ -22,6 +22,7 @@ class Row:
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     why_not: str = ""
+    good_codes: tuple[int, ...] = (0, 1, 3)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def run_once(row: Row) -> Cost:
     child = subprocess.Popen(row.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(row.env))
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in row.good_codes:
+        raise SystemExit(f"{row.name}: exit {child.returncode}, so its cost says nothing: {' '.join(row.argv)}")
     return Cost(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 

@@ -81,6 +81,12 @@ TABLE = (
         "servers/{server}/log/error", "servers/{server}/given/mem_fraction_static", "servers/{server}/args/mem_fraction_static",
     ),
     _row(r"servers/(?P<server>[^/]+)/running", "servers/{server}/log/error"),
+    _row(r"modules/nvidia[^/]*/(?:version|srcversion)", "driver/module/version"),
+    _row(r"modules/(?P<name>[^/]+)/(?:version|srcversion|taint|state|parameters/.*)", "modules/{name}/loaded"),
+    _row(r"loader/(?:picks|also)/lib(?:cuda|nvidia-)[^/]*", "driver/module/version", fits=_holds_its_value),
+    _row(r"firmware/gsp", "driver/module/version"),
+    _row(r"services/(?P<name>[^/]+)/(?:sub|exit|said)", "services/{name}/active"),
+    _row(r"services/(?P<unit>[^/]+)/env/(?P<name>[^/]+)", "servers/sglang/env/{name}", "servers/vllm/env/{name}", fits=_has_same_sides),
     _row(r"kernel/cmdline", "kernel/release", fits=_differs_by_release),
     _row(r"os/name", "os/version_id"),
 )
