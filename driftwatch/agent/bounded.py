@@ -44,8 +44,8 @@ class _Pump:
             self.is_over = self.is_over or len(self.data[one]) > self.cap
 
 
-def run(argv: List[str], deadline_s: float, extra: Dict[str, str]) -> Tuple[Ran, str]:
-    """Return what the command printed and a note (that a pipe was held, or ""). Raises Absent, Denied, TimedOut, Unreadable (flood)."""
+def run(argv: List[str], deadline_s: float, extra: Dict[str, str], cap: int = CAP) -> Tuple[Ran, str]:
+    """Return what the command printed and a note (that a pipe was held, or ""). Raises Absent, Denied, TimedOut, Unreadable (more than ``cap`` bytes)."""
     command = " ".join(argv)
     try:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -57,7 +57,7 @@ def run(argv: List[str], deadline_s: float, extra: Dict[str, str]) -> Tuple[Ran,
     except OSError as failed:
         raise Unreadable("%s: cannot be started: %s" % (argv[0], failed.strerror)) from None
     pipes = [child.stdout.fileno(), child.stderr.fileno()]  # type: ignore[union-attr]
-    pump = _Pump(pipes, CAP)
+    pump = _Pump(pipes, cap)
     try:
         note = _follow(child, pump, time.monotonic() + deadline_s)
     finally:
@@ -66,7 +66,7 @@ def run(argv: List[str], deadline_s: float, extra: Dict[str, str]) -> Tuple[Ran,
     if note == "timeout":
         raise TimedOut("%s: did not end in %g s%s" % (command, deadline_s, remains))
     if note == "flood":
-        raise Unreadable("%s: output limit: more than %d bytes, cut%s" % (command, CAP, remains))
+        raise Unreadable("%s: output limit: more than %d bytes, cut%s" % (command, cap, remains))
     out, err = (bytes(pump.data[one]).decode("utf-8", "surrogateescape") for one in pipes)
     return Ran(child.returncode, out, err), "%s: %s" % (command, note) if note else ""
 
@@ -124,10 +124,11 @@ def apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
     while pump.open and time.monotonic() < stop and not pump.is_over:
         pump.step(min(0.05, stop - time.monotonic()))
     finished = not pump.open
+    waited = "; it waited in state %(state)s, wchan %(wchan)s" % processes.describe(child)
     left = processes.end_tree(child, GRACE_S)
     os.close(reader)
     if not finished:
-        raise TimedOut("%s: no answer in %g s%s" % (what, deadline_s, "; left behind: pid %d in state %s, wchan %s" % (
+        raise TimedOut("%s: no answer in %g s%s%s" % (what, deadline_s, waited, "; left behind: pid %d in state %s, wchan %s" % (
             left[0]["pid"], left[0]["state"], left[0]["wchan"]) if left else ""))
     return bytes(pump.data[reader])
 

@@ -44,6 +44,16 @@ class Digest(NamedTuple):
     ctime_ns: Optional[int]
 
 
+class Space(NamedTuple):
+    """Room on a file system: bytes in all, in use, and free to users; inodes in all and free (None: a recorded ``df`` that did not tell them)."""
+
+    size_bytes: int
+    used_bytes: int
+    free_bytes: int
+    inodes: Optional[int] = None
+    inodes_free: Optional[int] = None
+
+
 class Target(NamedTuple):
     """What to look at: an interpreter, its site-packages folders (first wins), the SGLang source tree if any, and why these."""
 
@@ -109,6 +119,29 @@ class Host:
         self.asking("read " + path)
         data: bytes = self.root.read_apart(path, 4 * MIB, deadline_s)
         return data
+
+    def apart(self, question: Callable[..., Any], deadline_s: float, *arguments: Any) -> Tuple[Any, float]:
+        """Return the JSON value of ``question(host, is_late, *arguments)`` and the seconds it took, asked in a child of its own.
+
+        For places that may hang one by one. ``is_late()`` turns true at four fifths of ``deadline_s``, so that the question can end with what it has;
+        one that does not end is TimedOut, and what refused it refuses here.
+        """
+        answer: Tuple[Any, float] = self.root.apart(lambda is_late: question(self, is_late, *arguments), deadline_s, str(arguments[0]))
+        return answer
+
+    def examine(self, path: str, question: Callable[[Callable[[int, int], bytes], int], Any], deadline_s: float = 2.0) -> Any:
+        """Return the JSON value that ``question(read, size)`` finds in a regular file; ``read(offset, size)`` gives up to that many of its bytes.
+
+        It is asked in a child of its own: a file that hangs costs ``deadline_s`` and this one answer. A question raises Unreadable where bytes make no sense.
+        """
+        self.asking("examine " + path)
+        return self.root.examine(path, question, deadline_s)
+
+    def statvfs_apart(self, path: str, deadline_s: float = 2.0) -> Space:
+        """Return the room on the file system at a path, asked in a child of its own: one that hangs costs ``deadline_s`` and this one answer."""
+        self.asking("statvfs " + path)
+        found: Space = self.root.statvfs_apart(path, deadline_s)
+        return found
 
     def list(self, path: str) -> List[str]:
         """Return the sorted names in a folder."""
@@ -202,13 +235,14 @@ class Host:
             read(large)
         return found
 
-    def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Ran:
+    def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None, cap: int = MIB) -> Ran:
         """Return what a command printed once it ended, whatever its exit code. Absent if there is no such command, TimedOut after ``deadline_s``.
 
-        ``env`` is added to the agent's own. The command and all below it are ended before TimedOut is raised; what could not be ended is reported.
+        ``env`` is added to the agent's own. More than ``cap`` bytes of output are Unreadable. The command and all below it are ended before TimedOut is
+        raised; what could not be ended is reported.
         """
         self.asking("run " + " ".join(argv))
-        ran, note = self.root.run(argv, deadline_s, env or {})
+        ran, note = self.root.run(argv, deadline_s, env or {}, cap)
         if note:
             self.notes.append(note)
         answer: Ran = ran

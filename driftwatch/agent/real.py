@@ -8,16 +8,20 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib
+import json
 import os
 import stat
-from typing import Any, Dict, Iterator, List, NoReturn, Tuple
+import time
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 from . import bounded
-from .host import Digest, Ran, Stat
-from .probe import Absent, Denied, Unreadable
+from .host import Digest, Ran, Space, Stat
+from .probe import Absent, Denied, Refusal, Unreadable
 
 CHUNK = 1 << 20
+LATE = 0.8
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
+Question = Callable[[Callable[[int, int], bytes], int], Any]
 
 
 def refuse(path: str, failed: OSError) -> NoReturn:
@@ -73,6 +77,43 @@ class RealRoot:
             return told[: limit + 1]
         except OSError as failed:
             return b"-%d" % (failed.errno or errno.EIO)
+
+    def apart(self, question: Any, deadline_s: float, what: str) -> Tuple[Any, float]:
+        """Return the JSON value that a question gave in a child of its own, and the seconds it took."""
+        begun = time.monotonic()
+        told = bounded.apart(lambda: _answered(question, lambda: time.monotonic() > begun + LATE * deadline_s), deadline_s, what)
+        if not told:
+            raise Unreadable("%s: the child that looked there ended without an answer" % what)
+        status, value = json.loads(told.decode("ascii"))
+        if status == "absent":
+            raise Absent(value)
+        if status != "ok":
+            refusal = Refusal(value)
+            refusal.status = status
+            raise refusal
+        return value, time.monotonic() - begun
+
+    def statvfs_apart(self, path: str, deadline_s: float) -> Space:
+        """Return the room on a file system, asked in a child that is given up after ``deadline_s``."""
+        return Space(*self.apart(lambda _is_late: _space(path), deadline_s, "statvfs " + path)[0])
+
+    def examine(self, path: str, question: Question, deadline_s: float) -> Any:
+        """Return what a question finds in a regular file, asked in a child that is given up after ``deadline_s``."""
+        told = bounded.apart(lambda: json.dumps(self._found(path, question)).encode(), deadline_s, path)
+        if not told:
+            raise Unreadable("%s: its reader ended without an answer" % path)
+        status, found = json.loads(told)
+        if status:
+            raise {"absent": Absent, "denied": Denied}.get(status, Unreadable)(found)
+        return found
+
+    def _found(self, path: str, question: Question) -> Tuple[str, Any]:
+        """Return ``""`` and what was found, or the status and the reason of a refusal."""
+        try:
+            descriptor = self._open(path)
+            return "", question(lambda offset, size: _read_at(descriptor, offset, size, path), os.fstat(descriptor).st_size)
+        except Refusal as refusal:
+            return refusal.status, str(refusal) if path in str(refusal) else "%s: %s" % (path, refusal)
 
     def names(self, path: str) -> List[str]:
         """Return the names in a folder, in no order."""
@@ -131,9 +172,9 @@ class RealRoot:
                 return Digest(digest, size, after.st_mtime_ns, after.st_ctime_ns)
         raise Unreadable("%s: changing while it is read: mtime_ns %d, then %d" % (path, before.st_mtime_ns, after.st_mtime_ns))
 
-    def run(self, argv: List[str], deadline_s: float, env: Dict[str, str]) -> Tuple[Ran, str]:
+    def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = bounded.CAP) -> Tuple[Ran, str]:
         """Return what a command printed, and a note."""
-        return bounded.run(argv, deadline_s, env)
+        return bounded.run(argv, deadline_s, env, cap)
 
     def environ(self) -> Dict[str, str]:
         """Return our own environment."""
@@ -167,6 +208,23 @@ class RealRoot:
         return descriptor
 
 
+def _answered(question: Any, is_late: Any) -> bytes:
+    try:
+        told = ["ok", question(is_late)]
+    except Refusal as refusal:
+        told = [refusal.status, str(refusal)]
+    return json.dumps(told).encode("ascii")
+
+
+def _space(path: str) -> Space:
+    try:
+        told = os.statvfs(path)
+    except OSError as failed:
+        refuse(path, failed)
+    unit = told.f_frsize
+    return Space(told.f_blocks * unit, (told.f_blocks - told.f_bfree) * unit, told.f_bavail * unit, told.f_files, told.f_ffree)
+
+
 def _present(found: Iterator["os.DirEntry[str]"]) -> Iterator["os.DirEntry[str]"]:
     """Yield the entries that can still be asked for their lstat."""
     for entry in found:
@@ -195,6 +253,13 @@ def _read_up_to(descriptor: int, limit: int, path: str) -> bytes:
     except OSError as failed:
         refuse("%s at byte %d" % (path, limit - left), failed)
     return b"".join(pieces)
+
+
+def _read_at(descriptor: int, offset: int, size: int, path: str) -> bytes:
+    try:
+        return os.pread(descriptor, size, offset)
+    except (OSError, OverflowError) as failed:
+        refuse("%s at byte %d" % (path, offset), failed if isinstance(failed, OSError) else OSError(errno.EOVERFLOW, str(failed)))
 
 
 def _hash(descriptor: int, expected: int, path: str) -> Tuple[str, int]:

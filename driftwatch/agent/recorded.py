@@ -12,10 +12,12 @@ import tarfile
 import zipfile
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from .host import Digest, Ran, Stat
+from .host import Digest, Ran, Space, Stat
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
 
 LINK_LIMIT = 40
+DF = ["df", "-B1", "--output=source,fstype,size,used,avail,itotal,iavail,target"]
+SHM = "/dev/shm"  # noqa: S108  # a row in what df printed
 NOT_RECORDED_OPTIONS = ("--no-ext-diff", "--no-textconv")
 ARCHIVE_LIMIT = 1 << 30
 Entry = Tuple[str, bytes]
@@ -207,6 +209,28 @@ class RecordedRoot:
         """Return a file's bytes: a recorded file cannot hang unless the recording says so."""
         return self.read(path, limit)
 
+    def apart(self, question: Any, _deadline_s: float, _what: str) -> Tuple[Any, float]:
+        """Return the answer of a question: in a recording it needs no child and no time."""
+        return question(lambda: False), 0.0
+
+    def statvfs_apart(self, path: str, deadline_s: float) -> Space:
+        """Return the room on a file system as the recorded ``df`` commands tell it."""
+        self._admit(path)
+        for argv in [DF] + [["df", "-B1", SHM]] * (path == SHM):
+            for line in self.run(argv, deadline_s, {})[0].stdout.splitlines():
+                numbers = [int(word) for word in line.split() if word.isdigit()]
+                if line.endswith(" " + path) and len(numbers) in (3, 5):
+                    return Space(*numbers)
+        raise NotRecorded("%s: df did not list it" % path)
+
+    def examine(self, path: str, question: Any, _deadline_s: float) -> Any:
+        """Return what a question finds in a file: ``question(read, size)``."""
+        data = self.tree.read(self._file(path))
+        try:
+            return question(lambda offset, size: data[offset : offset + size], len(data))
+        except Unreadable as refusal:
+            raise Unreadable("%s: %s" % (path, refusal)) from None
+
     def names(self, path: str) -> List[str]:
         """Return the names in a folder."""
         real = self.real(path)
@@ -279,7 +303,7 @@ class RecordedRoot:
             raise Unreadable("%s: too large, not hashed: %d bytes" % (path, len(data)))
         return Digest(hashlib.sha256(data).hexdigest(), len(data), None, None)
 
-    def run(self, argv: List[str], deadline_s: float, _env: Dict[str, str]) -> Tuple[Ran, str]:
+    def run(self, argv: List[str], deadline_s: float, _env: Dict[str, str], _cap: int = 0) -> Tuple[Ran, str]:
         """Return what the command printed when it was recorded; the options that only keep git from running foreign code were not recorded."""
         argv = [word for word in argv if word not in NOT_RECORDED_OPTIONS]
         command = " ".join(argv)

@@ -2,7 +2,8 @@
 
 Run as a program it serves one mount point in the foreground. Files: ok.py reads fine; eio.py fails at every read; half.py says 1 MiB and gives
 64 KiB, then EIO; short.py says 1 MiB and gives 10 bytes; endless.py says 1 MiB and never ends; hang.py never answers a read; hangstat.py never
-answers a stat; hangdir/ never answers a listing. Only those that ``which`` names are shown.
+answers a stat; hangdir/ never answers a listing. Only those that ``which`` names are shown. Where it names hangstatfs, the file system never tells
+how much room it has.
 """
 
 from __future__ import annotations
@@ -88,13 +89,25 @@ def attributes(name: str, which: list[str]) -> dict[str, int] | None:
     return None
 
 
+class Room:
+    """Says how much room the file system has, or never answers that."""
+
+    is_silent = False
+
+    def statfs(self, _path: str) -> dict[str, int]:
+        """Return the room that is told."""
+        if self.is_silent:
+            threading.Event().wait()
+        return {"f_bsize": 4096, "f_frsize": 4096, "f_blocks": 1000, "f_bfree": 400, "f_bavail": 300, "f_files": 50, "f_ffree": 20}
+
+
 def serve(where: str, which: list[str]) -> None:
     """Serve the file system until it is unmounted."""
     import mfusepy as fuse  # noqa: PLC0415  # only the server needs it
 
     never = threading.Event()
 
-    class Faults(fuse.Operations):
+    class Faults(Room, fuse.Operations):
         use_ns = False
 
         def getattr(self, path, fh=None):
@@ -122,6 +135,7 @@ def serve(where: str, which: list[str]) -> None:
                 raise fuse.FuseOSError(errno.EIO)
             return told
 
+    Faults.is_silent = "hangstatfs" in which
     fuse.FUSE(Faults(), where, foreground=True, raw_fi=True)
 
 
