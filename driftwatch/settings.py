@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ OWN_TABLE = b"[tool.driftwatch"
 LARGEST_FILE = 1 << 20
 HOST_DEADLINE = "host"
 TRANSPORTS = ("openssh", "paramiko", "local")
+_NAME = re.compile(r"[A-Za-z_]\w+", re.ASCII)
 
 
 class SettingsError(Exception):
@@ -50,12 +52,17 @@ class Environment:
 
 @dataclass(frozen=True)
 class Profile:
-    """How a group of hosts is looked at. ``deadlines_s`` are by probe; the whole host's stands under ``host``."""
+    """How a group of hosts is looked at. ``deadlines_s`` are by probe; the whole host's stands under ``host``. ``like`` names a built-in profile to add to."""
 
     transport: str | None = None
     pythons: tuple[str, ...] = ()
     source: str | None = None
     deadlines_s: Mapping[str, float] = field(default_factory=dict)
+    like: str | None = None
+    packages: tuple[str, ...] = ()
+    env_prefixes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,14 +77,13 @@ class Settings:
     rules: tuple[Path, ...] = ()
     environment: Environment = Environment()
 
-    def profile(self, name: str | None) -> Profile:
-        """Return a profile by name, or the empty one. Raises SettingsError for a name that no file holds."""
-        if name is None:
-            return Profile()
-        if name not in self.profiles:
-            known = f"there are: {', '.join(sorted(self.profiles))}" if self.profiles else "no config file has any"
-            raise SettingsError(f"there is no profile {name!r}; {known}", str(self.file or "no config file"), f"write it as [profiles.{name}]")
-        return self.profiles[name]
+    def profile(self, name: str, built_in: Iterable[str] = ()) -> Profile:
+        """Return what the file says of a profile: nothing of one that is built in only. Raises SettingsError for a name that is neither."""
+        known = set(built_in)
+        if name not in known | set(self.profiles):
+            names = ", ".join(sorted(known | set(self.profiles))) or "none"
+            raise SettingsError(f"there is no profile {name!r}; there are: {names}", str(self.file or "no config file"), f"write it as [profiles.{name}]")
+        return self.profiles.get(name, Profile())
 
 
 def load_settings(environ: Mapping[str, str], folder: Path, named: str | None = None) -> Settings:
@@ -211,6 +217,13 @@ class _Table:
             raise self._wrong(key, "a list of texts")
         return tuple(listed)
 
+    def names(self, key: str) -> tuple[str, ...]:
+        """Return a list of names as Python and the shell have them, each of two characters at least: an empty prefix would fit every variable."""
+        found = self.texts(key)
+        if not all(_NAME.fullmatch(one) for one in found):
+            raise self._wrong(key, "a list of names of letters, digits and _")
+        return found
+
     def seconds(self) -> dict[str, float]:
         """Return all of this table as seconds."""
         for key, value in self.values.items():
@@ -249,8 +262,11 @@ def _build(path: Path, values: Mapping[str, Any], environment: Environment) -> S
 
 
 def _profile(table: _Table) -> Profile:
-    table.allow(("transport", "python", "source", "deadline"))
+    table.allow(("transport", "python", "source", "deadline", "like", "packages", "env_prefixes", "with", "skip"))
     transport = table.text("transport")
     if transport is not None and transport not in TRANSPORTS:
         raise SettingsError(f"{table.place}.transport is {transport!r}", str(table.path), f"one of: {', '.join(TRANSPORTS)}")
-    return Profile(transport, table.texts("python"), table.text("source"), table.table("deadline").seconds())
+    return Profile(
+        transport, table.texts("python"), table.text("source"), table.table("deadline").seconds(), like=table.text("like"),
+        packages=table.names("packages"), env_prefixes=table.names("env_prefixes"), groups=table.texts("with"), skip=table.texts("skip"),
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .host import MIB, Host
-from .launch_args import parse_given, recognise
+from .launch_args import any_given, parse_given, recognise
 from .processes_seen import Seen, environ_of, look_at, parse_uid, survey
 from .serving import Server, servers_among
 from .unit_files import parse_unit
@@ -40,7 +40,8 @@ def servers_of(host: Host) -> List[Server]:
     servers = servers_among(seen if isinstance(seen, list) else [])
     pid = host.settings.env_from_pid
     named = host.attempt(look_at, host, pid) if pid is not None else None
-    return servers + ([Server("process", "process", named, {})] if isinstance(named, Seen) else [])
+    given = any_given(named.argv) if isinstance(named, Seen) and isinstance(named.argv, tuple) else {}
+    return servers + ([Server("process", "process", named, given)] if isinstance(named, Seen) else [])
 
 
 def around(host: Host, servers: List[Server]) -> List[Around]:

@@ -30,7 +30,10 @@ class Transport(Protocol):
 
 @dataclass(frozen=True)
 class Order:
-    """What to ask and with which settings. Paths are paths on the host; ``key`` is the host's own redaction key, ``key_id`` names it."""
+    """What to ask and with which settings. Paths are paths on the host; ``key`` is the host's own redaction key, ``key_id`` names it.
+
+    ``packages`` (modules; none: the agent's own list) and ``env_prefixes`` are the profile's; its name is kept where it is not the usual one ("").
+    """
 
     plan: Plan
     deadline_s: float = 60.0
@@ -43,6 +46,9 @@ class Order:
     key: bytes = b""
     key_id: str = ""
     watch: Callable[[Mapping[str, Any]], None] | None = None
+    packages: tuple[str, ...] = ()
+    env_prefixes: tuple[str, ...] = ()
+    profile: str = ""
 
 
 def take_snapshot(host: str, transport: Transport, order: Order, taken_at: str) -> Snapshot:
@@ -94,7 +100,8 @@ def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> di
         "plan": [_planned(offer.probe, offer.module) for offer in order.plan.asked], "deadline_s": max(LEAST_S, remaining_s - MARGIN_S),
         "recorded": recorded_at, "key": order.key.hex(),
         "settings": {"pythons": list(order.pythons), "source": order.source, "log": order.log, "env_from_pid": order.env_from_pid,
-                     "also_show": list(order.also_show)},
+                     "also_show": list(order.also_show), "env_prefixes": list(order.env_prefixes),
+                     **({"packages": list(order.packages)} if order.packages else {})},
     }
 
 
@@ -109,7 +116,8 @@ def _build(host: str, taken_at: str, order: Order, fold: Fold, lost: str, source
     agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin and source != "recorded-host"})
     every = [*(offer.probe for offer in plan.asked), *(probe for probe, _ in plan.left_out.values())]
     volatile = tuple(sorted({glob for probe in every for glob in probe.volatile}))
+    extra = {**({"partial": True} if plan.is_partial else {}), **({"profile": order.profile} if order.profile else {})}
     return Snapshot(
         host=host, taken_at=taken_at, source=source, agent=agent, targets=fold.targets, probes=fold.probes(plan, lost), volatile=volatile,
-        facts=fold.facts, redaction={"key_id": order.key_id} if order.key_id else {}, extra={"partial": True} if plan.is_partial else {},
+        facts=fold.facts, redaction={"key_id": order.key_id} if order.key_id else {}, extra=extra,
     )

@@ -29,11 +29,12 @@ def command(
     everything: Annotated[bool, typer.Option("--all", help="Every suspect and every change.")] = False,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", help="Only changes whose path fits.")] = None,
     repo: Annotated[str | None, typer.Option("--repo", metavar="DIR", help="A clone: names the commits between the two HEADs.")] = None,
+    read_as: Annotated[str | None, typer.Option("--as", metavar="KIND", help="Read pasted dumps as this kind: pip-list, env, ...")] = None,
     rules: Annotated[list[str] | None, typer.Option("--rules", metavar="DIR", help="A folder of your own rules.")] = None,
 ) -> int:
     """Explain what changed between a working and a broken snapshot: suspects, what is ruled out, what could not be checked."""
     desk = open_desk(ctx, FORMATS)
-    question = Question(*pair_of_refs(good, bad, is_now=now), now, log, error, symptom, tuple(only or ()), tuple(rules or ()), repo)
+    question = Question(*pair_of_refs(good, bad, is_now=now), now, log, error, symptom, tuple(only or ()), tuple(rules or ()), repo, read_as)
     explanation = explain_pair(read_pair(question, desk), question, desk)
     answer(desk, load_render(desk.given.format, is_whole=everything)(explanation, desk.page))
     return explanation.exit_code

@@ -33,7 +33,7 @@ def command(
     python: Annotated[list[str] | None, typer.Option("--python", metavar="PATH", help="An interpreter that serves, on the host.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="DIR", help="The SGLang source tree, on the host.")] = None,
     env_from_pid: Annotated[str | None, typer.Option("--env-from-pid", metavar="PID", help="Read that process's environment.")] = None,
-    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="A profile of the config file.")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="sglang, vllm, torch, full, or one of the config file.")] = None,
     save: Annotated[bool, typer.Option("--save", help="Store it even with --only.")] = False,
 ) -> int:
     """Take a snapshot of this machine, or of hosts over SSH, and store it. Prints one reference a line."""

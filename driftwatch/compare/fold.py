@@ -84,6 +84,8 @@ TABLE = (
     _row(r"modules/nvidia[^/]*/(?:version|srcversion)", "driver/module/version"),
     _row(r"modules/(?P<name>[^/]+)/(?:version|srcversion|taint|state|parameters/.*)", "modules/{name}/loaded"),
     _row(r"loader/(?:picks|also)/lib(?:cuda|nvidia-)[^/]*", "driver/module/version", fits=_holds_its_value),
+    _row(r"libraries/(?P<family>[^/]+)/(?:files|folders)", "servers/sglang/libraries/{family}", "servers/vllm/libraries/{family}"),
+    _row(r"libraries/lib(?:cuda|nvidia-)[^/]*/.*", "driver/module/version"),
     _row(r"firmware/gsp", "driver/module/version"),
     _row(r"services/(?P<name>[^/]+)/(?:sub|exit|said)", "services/{name}/active"),
     _row(r"services/(?P<unit>[^/]+)/env/(?P<name>[^/]+)", "servers/sglang/env/{name}", "servers/vllm/env/{name}", fits=_has_same_sides),

@@ -15,7 +15,7 @@ from driftwatch.store.labels import label_names, load_label
 from driftwatch.store.names import ID_DIGITS, check_label, is_label
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
-FILE_ENDINGS = (".json", ".txt", ".log", *ARCHIVES)
+FILE_ENDINGS = (".json", ".txt", ".log", ".md", ".csv", ".xml", *ARCHIVES)
 _LAST = re.compile(r"last(?:~(\d{1,6}))?\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?\Z")
 _HEX = re.compile(r"[0-9a-f]{7,64}\Z")

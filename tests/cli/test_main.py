@@ -58,7 +58,7 @@ def test_global_options_are_taken_before_the_command_and_after_it(cli):
     (("snapshot", "--deadline", "soon"), "--deadline soon: no number of seconds"),
     (("snapshot", "--jobs", "0"), "--jobs 0: no such number"),
     (("snapshot", "--label", "last"), "'last' is reserved"),
-    (("snapshot", "--profile", "prod"), "there is no profile 'prod'; no config file has any"),
+    (("snapshot", "--profile", "prod"), "there is no profile 'prod'; there are: full, sglang, torch, vllm"),
     (("snapshot", "-o", "x.json", "gpu-a", "gpu-b"), "--out x.json is one file, and 2 hosts are asked"),
     (("snapshot", "--recorded", "x", "gpu-a"), "--recorded stands in for a host"),
     (("snapshot", "--log", "nope.log"), "nope.log is no file that can be read"),

@@ -1,4 +1,5 @@
-"""Finds the commands by scanning the folder, and imports one only when it runs. A command is a file ``cli/NAME.py`` with a function ``command``.
+"""Finds the commands by scanning the folder, and imports one only when it runs. A command is a file ``cli/NAME.py`` with a function ``command``;
+one whose name is a word of Python has an underscore behind it.
 
 Its first docstring line is its line in ``driftwatch --help``, read from the source, so that the list costs no import.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import keyword
 import re
 from functools import cache
 from pathlib import Path
@@ -43,7 +45,7 @@ More: driftwatch --help, driftwatch COMMAND --help
 @cache
 def summaries() -> dict[str, str]:
     """Return the commands with their lines of help, sorted by name."""
-    return {path.stem: _summary(path) for path in sorted(FOLDER.glob("*.py")) if path.stem not in NO_COMMANDS}
+    return {path.stem.rstrip("_"): _summary(path) for path in sorted(FOLDER.glob("*.py")) if path.stem not in NO_COMMANDS}
 
 
 def _summary(path: Path) -> str:
@@ -139,7 +141,7 @@ def _overview(
 
 def build(name: str) -> Any:
     """Return a command, built from ``command`` of its file; a tuple ``FORMATS`` there lists the formats that it has."""
-    module = importlib.import_module(f"driftwatch.cli.{name}")
+    module = importlib.import_module(f"driftwatch.cli.{name}{'_' * keyword.iskeyword(name)}")
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
     app.command(name, cls=Command, context_settings={"help_option_names": ["-h", "--help"]})(module.command)
     return _with_globals(typer.main.get_command(app), getattr(module, "FORMATS", given.FORMATS))

@@ -42,6 +42,7 @@ class Question:
     only: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     repo: str | None = None
+    read_as: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ def read_pair(question: Question, desk: Desk) -> Pair:
     """Return both sides; the broken one is taken and stored now where that was asked."""
     _check_symptom(question)
     if not question.is_now:
-        good, bad = read_all((question.good, question.bad), desk)
+        good, bad = read_all((question.good, question.bad), desk, question.read_as)
         return Pair(good, bad, question.good, question.bad)
-    (good,) = read_all((question.good,), desk)
+    (good,) = read_all((question.good,), desk, question.read_as)
     bad, ref = _take_now(question.bad, desk)
     return Pair(good, bad, question.good, ref)
 

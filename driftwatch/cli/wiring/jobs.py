@@ -12,12 +12,14 @@ from typing import Any
 
 from driftwatch.agent import recorded
 from driftwatch.agent.probe import Refusal
-from driftwatch.capture.plan import CaptureError, Plan, plan_for
+from driftwatch.capture.plan import CaptureError, Plan
+from driftwatch.capture.profiles import DEFAULT, plan_of
 from driftwatch.capture.take import Order, Transport, take_recorded, take_snapshot
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.profiles import Chosen, chosen
 from driftwatch.model import Snapshot
-from driftwatch.settings import HOST_DEADLINE, Profile, utc_now
+from driftwatch.settings import HOST_DEADLINE, utc_now
 from driftwatch.store import keys
 from driftwatch.store.document import read_bounded
 from driftwatch.store.errors import StoreError
@@ -77,13 +79,13 @@ def parse_deadlines(texts: Sequence[str] | None) -> dict[str, float]:
 
 def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
     """Return a job for each host. All are checked before any process starts."""
-    profile = desk.settings.profile(wish.profile)
+    profile = chosen(wish.profile, desk.settings)
     plan = _plan(wish, profile)
     options = Options(ssh_options=desk.settings.ssh_options)
     store_key = _store_key(desk)
     jobs = []
     for text in dict.fromkeys(destinations):
-        destination = parse_destination(text, profile.transport or "openssh")
+        destination = parse_destination(text, profile.profile.transport or "openssh")
         is_local = destination.scheme == "local"
         host = os.uname().nodename if is_local else destination.host
         transport = open_transport(destination, options)
@@ -94,7 +96,7 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
 
 def recorded_job(path: str, wish: Wish, desk: Desk) -> Job:
     """Return the job that takes a snapshot of a recorded host."""
-    profile = desk.settings.profile(wish.profile)
+    profile = chosen(wish.profile, desk.settings)
     host = _recorded_name(path)
     plan = _plan(wish, profile)
     order = _order(wish, profile, plan, keys.host_key(_store_key(desk), host), desk)
@@ -113,17 +115,18 @@ def _take_recorded(path: str, order: Order, watch: Watch) -> Snapshot:
         raise UsageFault(str(refused), path, "name a folder or archive that holds one recorded host of format 1") from None
 
 
-def _plan(wish: Wish, profile: Profile) -> Plan:
-    deadlines = {**profile.deadlines_s, **wish.deadlines_s}
-    return plan_for(wish.only, wish.skip, wish.groups, {name: seconds for name, seconds in deadlines.items() if name != HOST_DEADLINE})
+def _plan(wish: Wish, profile: Chosen) -> Plan:
+    return plan_of(profile.choice, wish.only, wish.skip, wish.groups, wish.deadlines_s)
 
 
-def _order(wish: Wish, profile: Profile, plan: Plan, key: keys.HostKey, desk: Desk) -> Order:
-    deadlines = {**profile.deadlines_s, **wish.deadlines_s}
-    pythons = wish.pythons or profile.pythons
+def _order(wish: Wish, profile: Chosen, plan: Plan, key: keys.HostKey, desk: Desk) -> Order:
+    choice, where = profile.choice, profile.profile
+    deadline_s = wish.deadlines_s.get(HOST_DEADLINE, choice.deadlines_s.get(HOST_DEADLINE, DEFAULT_DEADLINE_S))
+    pythons = wish.pythons or where.pythons
     return Order(
-        plan, deadlines.get(HOST_DEADLINE, DEFAULT_DEADLINE_S), pythons, wish.source or profile.source, wish.log, wish.env_from_pid, desk.settings.also_show,
+        plan, deadline_s, pythons, wish.source or where.source, wish.log, wish.env_from_pid, desk.settings.also_show,
         agent_pythons=tuple(dict.fromkeys((*pythons, *AGENT_PYTHONS))), key=key.key, key_id=key.key_id,
+        packages=choice.packages, env_prefixes=choice.env_prefixes, profile="" if choice.name == DEFAULT else choice.name,
     )
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from driftwatch.cli.wiring.desk import Desk
+from driftwatch.cli.wiring.dumped import snapshot_of
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.model import Snapshot
 from driftwatch.settings import SettingsError
@@ -17,49 +18,49 @@ from driftwatch.store.references import Reference, resolve
 STDIN = "standard input"
 
 
-def read_one(ref: str, desk: Desk) -> Snapshot:
-    """Return the snapshot that a REF names. Raises StoreError, CaptureError or UsageFault."""
-    return _read(resolve(ref, desk.store), desk)
+def read_one(ref: str, desk: Desk, read_as: str | None = None) -> Snapshot:
+    """Return the snapshot that a REF names, or that the dump there tells (``read_as``: its kind). Raises StoreError, CaptureError or UsageFault."""
+    return _read(resolve(ref, desk.store), desk, read_as)
 
 
-def read_all(refs: Sequence[str], desk: Desk) -> list[Snapshot]:
+def read_all(refs: Sequence[str], desk: Desk, read_as: str | None = None) -> list[Snapshot]:
     """Return the snapshots that REFs name, in their order. Every one is tried before any is refused."""
     if list(refs).count("-") > 1:
         raise UsageFault("standard input can stand for one snapshot only", do="name the other one by a REF or a path")
     found: list[Snapshot] = []
     faults: list[Exception] = []
     for ref in refs:
-        _try_one(ref, desk, found, faults)
+        try:
+            found.append(read_one(ref, desk, read_as))
+        except _refusals() as failed:
+            faults.append(failed)
     if faults:
         raise SeveralFaults(faults)
     return found
 
 
-def _try_one(ref: str, desk: Desk, found: list[Snapshot], faults: list[Exception]) -> None:
+def _refusals() -> tuple[type[Exception], ...]:
     from driftwatch.capture.plan import CaptureError  # noqa: PLC0415  # `show` of a stored snapshot needs no capture
 
-    try:
-        found.append(read_one(ref, desk))
-    except (StoreError, CaptureError, SettingsError, UsageFault) as failed:
-        faults.append(failed)
+    return StoreError, CaptureError, SettingsError, UsageFault
 
 
-def _read(reference: Reference, desk: Desk) -> Snapshot:
+def _read(reference: Reference, desk: Desk, read_as: str | None = None) -> Snapshot:
     if reference.entry is not None:
         return desk.store.load(reference.entry)
     if reference.path is None:
-        return _read_stdin()
+        return _read_stdin(read_as)
     if reference.kind == "recorded":
         return _capture(reference.text, desk)
-    return document.load(reference.path)
+    return snapshot_of(document.read_bounded(reference.path, document.LARGEST_FILE), str(reference.path), read_as)
 
 
-def _read_stdin() -> Snapshot:
+def _read_stdin(read_as: str | None) -> Snapshot:
     try:
         data = document.read_stream(sys.stdin.buffer, document.LARGEST_FILE)
     except ValueError as wrong:
         raise StoreError(f"{STDIN} {wrong}", STDIN, document.ADVICE) from None
-    return document.parse(data, STDIN)
+    return snapshot_of(data, STDIN, read_as)
 
 
 def _capture(path: str, desk: Desk) -> Snapshot:
