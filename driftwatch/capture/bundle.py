@@ -12,7 +12,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,28 +22,50 @@ import driftwatch
 EPOCH = (1980, 1, 1, 0, 0, 0)
 COMPRESSION = 6  # 9 costs three times as much for one percent
 _DOCSTRING = re.compile(rb'(\A|:[ \t]*(?:#[^\n]*)?\n)([ \t]*)r?"""((?:[^\\]|\\.)*?)"""[ \t]*$', re.MULTILINE | re.DOTALL)
+_FROM_MODULE = re.compile(r"^\s*from \.\.?(\w+) import ", re.MULTILINE)
+_FROM_PACKAGE = re.compile(r"^\s*from \.\.? import ([\w, ]+)", re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
 
 
-@lru_cache(maxsize=2)
-def bundle(*, is_replay: bool = False) -> tuple[bytes, str]:
-    """Return the zip (stored, so that the same sources give the same bytes everywhere) and its SHA-256. Only a replay holds the recorded root."""
+@lru_cache(maxsize=8)
+def bundle(collectors: tuple[str, ...], *, is_replay: bool = False) -> tuple[bytes, str]:
+    """Return the zip for these collectors (stored, so that the same sources give the same bytes everywhere) and its SHA-256.
+
+    It holds what they import and no more: a plan of a few probes is a small agent. Only a replay holds the recorded root, only ``nvml`` pynvml.
+    """
     room = io.BytesIO()
     with zipfile.ZipFile(room, "w", zipfile.ZIP_STORED) as archive:
-        for name, source in sorted(_sources()):
-            if is_replay or not name.endswith("agent/recorded.py"):
-                archive.writestr(zipfile.ZipInfo(name, EPOCH), source)
+        for name, source in sorted(_sources(collectors, is_replay=is_replay)):
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), source)
     return room.getvalue(), hashlib.sha256(room.getvalue()).hexdigest()
 
 
-def _sources() -> Iterator[tuple[str, bytes]]:
+def collectors_of(plan: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the collectors of a plan as it goes over the wire, sorted, each once."""
+    return tuple(sorted({str(entry["module"]) for entry in plan}))
+
+
+def _sources(collectors: tuple[str, ...], *, is_replay: bool) -> Iterator[tuple[str, bytes]]:
     package = Path(driftwatch.__file__).parent
     yield "driftwatch/__init__.py", (package / "__init__.py").read_bytes()
-    for path in (package / "agent").rglob("*.py"):
-        yield f"driftwatch/{path.relative_to(package).as_posix()}", lean(path.read_bytes())
-    found = importlib.util.find_spec("pynvml")
+    missing = ["main", "real", *(["recorded"] if is_replay else []), "__init__", "collectors/__init__", *(f"collectors/{name}" for name in collectors)]
+    seen = set(missing) | ({"recorded"} if not is_replay else set())
+    while missing:
+        name = missing.pop()
+        source = (package / f"agent/{name}.py").read_bytes()
+        yield f"driftwatch/agent/{name}.py", lean(source)
+        needed = _imported(source.decode("utf-8")) - seen
+        seen |= needed
+        missing += needed
+    found = importlib.util.find_spec("pynvml") if "nvml" in collectors else None
     if found is not None and found.origin is not None:
         yield "pynvml.py", Path(found.origin).read_bytes()
+
+
+def _imported(source: str) -> set[str]:
+    """Return the modules of the agent that a source imports: ``from .x import y``, ``from ..x import y``, ``from . import x``."""
+    found = {match[1] for match in _FROM_MODULE.finditer(source)}
+    return found | {name.strip() for match in _FROM_PACKAGE.finditer(source) for name in match[1].split(",")}
 
 
 def lean(source: bytes) -> bytes:
@@ -54,4 +76,4 @@ def lean(source: bytes) -> bytes:
 def payload(order: Mapping[str, Any]) -> bytes:
     """Return what stage 0 reads from the wire: compressed, ten digits of the order's length, the order as JSON, the zip."""
     head = json.dumps(order, separators=(",", ":")).encode("ascii")
-    return zlib.compress(b"%010d" % len(head) + head + bundle(is_replay=order["recorded"] is not None)[0], COMPRESSION)
+    return zlib.compress(b"%010d" % len(head) + head + bundle(collectors_of(order["plan"]), is_replay=order["recorded"] is not None)[0], COMPRESSION)

@@ -105,6 +105,10 @@ def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> di
     }
 
 
+def _sha256_of_agent(plan: Plan, *, is_replay: bool) -> str:
+    return bundle(tuple(sorted({offer.module for offer in plan.asked})), is_replay=is_replay)[1]
+
+
 def _planned(probe: Any, module: str) -> dict[str, Any]:
     return {"name": probe.name, "module": module, "deadline_s": probe.deadline_s, "early_term_s": probe.early_term_s, "cap_bytes": probe.cap_bytes,
             "needs_targets": probe.needs_targets}
@@ -112,7 +116,7 @@ def _planned(probe: Any, module: str) -> dict[str, Any]:
 
 def _build(host: str, taken_at: str, order: Order, fold: Fold, lost: str, source: str) -> Snapshot:  # noqa: PLR0913, PLR0917  # the parts of one value
     plan = order.plan
-    agent: dict[str, Any] = {"sha256": bundle(is_replay=source == "recorded-host")[1], "deadline_s": order.deadline_s}
+    agent: dict[str, Any] = {"sha256": _sha256_of_agent(plan, is_replay=source == "recorded-host"), "deadline_s": order.deadline_s}
     agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin and source != "recorded-host"})
     every = [*(offer.probe for offer in plan.asked), *(probe for probe, _ in plan.left_out.values())]
     volatile = tuple(sorted({glob for probe in every for glob in probe.volatile}))

@@ -53,7 +53,7 @@ class Told:
 def ship(folder: Path, collector: str) -> Path:
     """Return a zip of the agent with one more collector, ``trial``."""
     path = folder / "agent.zip"
-    with zipfile.ZipFile(BytesIO(bundle(is_replay=True)[0])) as ours, zipfile.ZipFile(path, "w") as theirs:
+    with zipfile.ZipFile(BytesIO(bundle((), is_replay=True)[0])) as ours, zipfile.ZipFile(path, "w") as theirs:
         for name in ours.namelist():
             theirs.writestr(name, ours.read(name))
         theirs.writestr("driftwatch/agent/collectors/trial.py", HEAD + collector)

@@ -25,7 +25,8 @@ from driftwatch.transports.wire import LinkLost
 ROOT = Path(__file__).parent.parent.parent
 HOSTS = ROOT / "tests/hosts"
 GOOD = str(HOSTS / "s1-seed-fraction.tar.xz/s1-seed-fraction/good")
-OWN_BYTES_ON_THE_WIRE = 60 << 10
+MAIN_JOB = ("driver", "env", "git", "imports", "nvml", "packages", "record", "servers", "sources", "system", "targets", "versions")
+EVERY = tuple(sorted({offer.module for offer in offers()}))
 WHEN = "2026-03-02T10:00:00Z"
 
 
@@ -105,16 +106,24 @@ def test_a_host_that_was_unreachable_when_it_was_recorded_is_all_lost(tmp_path):
 def test_the_same_sources_give_the_same_bytes(tmp_path):
     """Ship from a copy made later and elsewhere: its times and folder do not enter."""
     shutil.copytree(ROOT / "driftwatch", tmp_path / "driftwatch", ignore=shutil.ignore_patterns("__pycache__"))
-    program = "from driftwatch.capture.bundle import bundle; print(bundle()[1])"
+    program = f"from driftwatch.capture.bundle import bundle; print(bundle({EVERY!r})[1])"
     there = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == bundle()[1]
+    assert there.stdout.strip() == bundle(EVERY)[1]
 
 
-def test_the_agent_is_small_on_the_wire():
-    with zipfile.ZipFile(io.BytesIO(bundle()[0])) as archive:
+@pytest.mark.parametrize(("collectors", "most"), [(MAIN_JOB, 60 << 10), (EVERY, 128 << 10)], ids=["main job", "all there are"])
+def test_the_agent_is_small_on_the_wire(collectors, most):
+    with zipfile.ZipFile(io.BytesIO(bundle(collectors)[0])) as archive:
         pynvml = archive.read("pynvml.py")
-    whole = len(payload({"recorded": None}))
-    assert whole - len(zlib.compress(pynvml, COMPRESSION)) <= OWN_BYTES_ON_THE_WIRE
+    whole = len(payload({"recorded": None, "plan": [{"module": name} for name in collectors]}))
+    assert whole - len(zlib.compress(pynvml, COMPRESSION)) <= most
+
+
+def test_a_plan_carries_what_its_probes_import_and_no_more():
+    with zipfile.ZipFile(io.BytesIO(bundle(("system",))[0])) as archive:
+        names = set(archive.namelist())
+    assert "driftwatch/agent/collectors/system.py" in names
+    assert not {"pynvml.py", "driftwatch/agent/recorded.py", "driftwatch/agent/collectors/git.py"} & names
 
 
 def without_docstrings(source):
@@ -135,7 +144,7 @@ def test_a_source_without_docstrings_is_the_same_program_on_the_same_lines(path)
 
 
 def test_pynvml_is_shipped_as_it_is_installed_here():
-    with zipfile.ZipFile(io.BytesIO(bundle()[0])) as archive:
+    with zipfile.ZipFile(io.BytesIO(bundle(("nvml",))[0])) as archive:
         assert archive.read("pynvml.py") == Path(importlib.util.find_spec("pynvml").origin).read_bytes()
 
 
