@@ -24,7 +24,7 @@ COMPRESSION = 6  # 9 costs three times as much for one percent
 _DOCSTRING = re.compile(rb'(\A|:[ \t]*(?:#[^\n]*)?\n)([ \t]*)r?"""((?:[^\\]|\\.)*?)"""[ \t]*$', re.MULTILINE | re.DOTALL)
 _FROM_MODULE = re.compile(r"^\s*from \.\.?(\w+) import ", re.MULTILINE)
 _FROM_PACKAGE = re.compile(r"^\s*from \.\.? import ([\w, ]+)", re.MULTILINE)
-_COMMENT = re.compile(rb"^[ \t]*#.*$", re.MULTILINE)
+_COMMENT = re.compile(rb"(?:^[ \t]*#.*|  #[^\"'\n]*)$", re.MULTILINE)
 
 
 @lru_cache(maxsize=8)

@@ -1,5 +1,6 @@
-"""Finds the commands by scanning the folder, and imports one only when it runs. A command is a file ``cli/NAME.py`` with a function ``command``;
-one whose name is a word of Python has an underscore behind it.
+"""Finds the commands by scanning the folder, and imports one only when it runs. A command is a file ``cli/NAME.py`` with a function ``command``.
+
+The file of one whose name is a word of Python has an underscore behind it.
 
 Its first docstring line is its line in ``driftwatch --help``, read from the source, so that the list costs no import.
 """

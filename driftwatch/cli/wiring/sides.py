@@ -30,19 +30,23 @@ def read_all(refs: Sequence[str], desk: Desk, read_as: str | None = None) -> lis
     found: list[Snapshot] = []
     faults: list[Exception] = []
     for ref in refs:
-        try:
-            found.append(read_one(ref, desk, read_as))
-        except _refusals() as failed:
-            faults.append(failed)
+        one = _try_one(ref, desk, read_as)
+        if isinstance(one, Snapshot):
+            found.append(one)
+        else:
+            faults.append(one)
     if faults:
         raise SeveralFaults(faults)
     return found
 
 
-def _refusals() -> tuple[type[Exception], ...]:
+def _try_one(ref: str, desk: Desk, read_as: str | None) -> Snapshot | Exception:
     from driftwatch.capture.plan import CaptureError  # noqa: PLC0415  # `show` of a stored snapshot needs no capture
 
-    return StoreError, CaptureError, SettingsError, UsageFault
+    try:
+        return read_one(ref, desk, read_as)
+    except (StoreError, CaptureError, SettingsError, UsageFault) as failed:
+        return failed
 
 
 def _read(reference: Reference, desk: Desk, read_as: str | None = None) -> Snapshot:
