@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
@@ -20,6 +21,7 @@ SHOWN_CHANGES = 5
 LABEL_COLUMNS = 24
 PATH_COLUMNS = 36
 LEAST_TEXT = 24
+_FACTS = re.compile(r", (\d+) facts?$")
 MORE = "more: --all · --format json -o diff.json"
 
 
@@ -28,7 +30,7 @@ def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -
     sections = (
         ("SUSPECTS", _suspects(explanation.suspects, page, is_whole=all_changes)),
         ("RULED OUT", _ruled_out(explanation.ruled_out, page, is_whole=all_changes)),
-        ("NOT CHECKED", _not_checked(explanation.not_checked, page)),
+        ("NOT CHECKED", _not_checked(explanation.not_checked, page, is_whole=all_changes)),
         ("OTHER CHANGES", _other_changes(explanation, page, is_whole=all_changes)),
         ("STANDING GAPS", _standing_gaps(explanation.standing_gaps, page) if all_changes else []),
     )
@@ -134,13 +136,19 @@ def _ruled_out(ruled_out: Sequence[RuledOut], page: Page, *, is_whole: bool) -> 
     return lines + (page.wrap(f"and {rest:,} more: --all", " " * 3, " " * 3) if rest else [])
 
 
-def _not_checked(not_checked: Sequence[NotChecked], page: Page) -> list[str]:
+def _not_checked(not_checked: Sequence[NotChecked], page: Page, *, is_whole: bool) -> list[str]:
+    """Return the open questions, those that matter first; several that do not matter here share one entry, except in a whole report."""
+    idle = [one for one in not_checked if not one.matters]
+    is_short = len(idle) > 1 and not is_whole
     lines: list[str] = []
-    for one in sorted(not_checked, key=lambda one: not one.matters):
+    for one in [*(one for one in not_checked if one.matters), *([] if is_short else idle)]:
         lines += _painted(page.wrap(words.say_unanswered(one), " ? ", " " * 5), "unknown", 1, 2, page)
         for sentence in filter(None, (one.detail, words.say_weight(one))):
             lines += page.wrap(sentence, " " * 5, " " * 5)
         lines += _settling(one.settle, page)
+    if is_short:
+        names = ", ".join(dict.fromkeys(words.say_subject(one.subject) for one in idle))
+        lines += _painted(page.wrap(f"{len(idle)} that do not matter here: {names}; --all says why", " ? ", " " * 5), "unknown", 1, 2, page)
     return lines
 
 
@@ -202,8 +210,8 @@ def _gaps_in_short(explanation: Explanation, page: Page) -> list[str]:
     """Return the gaps by name, with the one command that would close them: they hide nothing that changed."""
     if not explanation.standing_gaps:
         return []
-    names = "; ".join(what.partition(": ")[0] for what, _ in explanation.standing_gaps)
-    return [*page.wrap(f"gaps: {names}: no answer on either side, for the same reason", "", " " * 6), *_settling(explanation.gaps_settle, page)]
+    names = ", ".join(_FACTS.sub(r" (\1)", what.partition(": ")[0]) for what, _ in explanation.standing_gaps)
+    return [*page.wrap(f"gaps: {names}; no answer on either side, for the same reason", "", " " * 6), *_settling(explanation.gaps_settle, page)]
 
 
 def _settling(command: str, page: Page) -> list[str]:
