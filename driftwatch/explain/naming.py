@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from driftwatch.explain.code_names import code_names, missing_symbols, owner_patterns
+
 _VENDOR = re.compile(r"^(?:apache|nvidia|pytorch|vllm)-")
 _TAIL = re.compile(r"-(?:python|cu\d+|cubin|jit-cache|gpu|binary|base|libs)$")
 _LEAST = 4  # a shorter core of a name, such as "ray" or "py", is found in any text
+_FRAME = re.compile(r"(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
+_RAISER = re.compile(r"([\w.-]+?)/?(?:[\w/.-]*/)?[\w.-]*\.so[\w.]*: (?:undefined symbol|cannot open|symbol lookup)|lib[\w.-]+\.so[\d.]*")
 
 
 def names_argument(text: str, name: str) -> bool:
@@ -22,9 +26,32 @@ def names_variable(text: str, name: str) -> bool:
 
 
 def names_package(text: str, name: str) -> bool:
-    """Tell whether a text names a distribution, by its own name, its import name or its namespace, as code does: not as a word of a sentence."""
+    """Tell whether a text names a distribution, by its own name, its import name, its library or its namespace, as code does: not as a word of a sentence."""
     flat = _flat(text)
-    return any(core in flat for core in _cores(name)) and _package_pattern(name).search(text.lower()) is not None
+    return any(_flat(core) in flat for core in _cores(name)) and _package_pattern(name).search(text.lower()) is not None
+
+
+def lacks_symbol_of(text: str, name: str) -> str:
+    """Return the symbol, or its namespace, that a linker misses in a text and that this distribution's library gives; "" where there is none."""
+    return next((symbol for symbol in _missing(text) if any(re.fullmatch(one, name) for one in owner_patterns(symbol))), "")
+
+
+def quotes_version(text: str, version: object) -> bool:
+    """Tell whether a text quotes a version, as a number of its own with a dot in it."""
+    if not isinstance(version, str) or "." not in version:
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(version.split('+')[0])}(?![\w]|\.\d)", text) is not None
+
+
+def frames(trace: str) -> list[str]:
+    """Return the import names of the packages in a traceback, in its order, one after the other, each run of one name once."""
+    found = [match[1].lower().replace("-", "_") for match in _FRAME.finditer(trace)]
+    return [name for position, name in enumerate(found) if not position or found[position - 1] != name]
+
+
+def is_import_of(module: str, name: str) -> bool:
+    """Tell whether the first part of an import path belongs to a distribution."""
+    return module.replace("_", "-") in {core.replace("_", "-") for core in _cores(name)}
 
 
 def names_file(text: str, path: str) -> bool:
@@ -38,18 +65,27 @@ def names_file(text: str, path: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _flat(text: str) -> str:
-    return re.sub(r"[-_.:]+", "-", text.lower())
+    return re.sub(r"[-_.:/]+", "-", text.lower())
 
 
-def _cores(name: str) -> list[str]:
+@lru_cache(maxsize=64)
+def _missing(text: str) -> tuple[str, ...]:
+    return tuple(missing_symbols(text))
+
+
+@lru_cache(maxsize=4096)
+def _cores(name: str) -> tuple[str, ...]:
     """Return the names under which code knows a distribution: ``apache-tvm-ffi`` is ``tvm-ffi`` too; the longest first."""
     cores = {name, _TAIL.sub("", name), _VENDOR.sub("", _TAIL.sub("", name))}
-    return sorted((core for core in cores if len(core) >= _LEAST or core == name), key=len, reverse=True)
+    known = {one.replace("_", "-").rstrip(":") for one in code_names(name)}
+    return tuple(sorted({core for core in cores if len(core) >= _LEAST or core == name} | known, key=lambda core: (-len(core), core)))
 
 
 @lru_cache(maxsize=4096)
 def _package_pattern(name: str) -> re.Pattern[str]:
-    spelled = "|".join(re.escape(core).replace(r"\-", r"(?:[-_.]|::)") for core in _cores(name))
+    spelled = "|".join(re.sub(r"\\-|\\\.|::|/", r"(?:[-_./]|::)", re.escape(core)) for core in _cores(name))
     as_code = rf"(?:(?<![\w.-])|(?<![\w.-])lib)(?:{spelled})(?:\.\w|::|/|==|>=|<=|~=|['\"\]]|: )"
-    as_words = rf"(?:import|module named|module|package) ['\"]?(?:{spelled})(?![\w-])"
-    return re.compile(f"{as_code}|{as_words}")
+    as_library = rf"(?<![\w.-])(?:lib)?(?:{spelled})\w*\.so\b"
+    as_words = rf"(?:import|module named|module|package|requires|distribution) ['\"`]?(?:{spelled})(?![\w-])"
+    with_version = rf"(?<![\w./-])(?:{spelled})(?: is (?:not )?(?:installed|required)| \(?v?\d+\.\d| version\b)"
+    return re.compile(f"{as_code}|{as_library}|{as_words}|{with_version}")

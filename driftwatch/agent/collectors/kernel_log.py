@@ -106,9 +106,8 @@ def _why_none(argv: List[str], ran: Ran) -> Unknown:
 def _refuse(reasons: List[Unknown]) -> NoReturn:
     """Raise the refusal that says most of why no log could be read."""
     for kind in (Denied, TimedOut, Unreadable, NotRecorded):
-        for one in reasons:
-            if one.status == kind.status:
-                raise kind(one.reason)
+        if any(one.status == kind.status for one in reasons):
+            raise kind("; ".join(one.reason for one in reasons))
     raise Denied("neither dmesg nor journalctl is here, nothing else reads the kernel's log: run one of them on the host")
 
 
