@@ -60,7 +60,8 @@ def test_every_known_key_is_read(home):
 @pytest.mark.parametrize(("text", "what", "do"), [
     ("stor = 1", "unknown key 'stor'", "did you mean 'store'?"),
     ("[redact]\nalso_shown = []", "unknown key 'redact.also_shown'", "did you mean 'also_show'?"),
-    ("[profiles.prod]\nzzz = 1", "unknown key 'profiles.prod.zzz'", "known here: transport, python, source, deadline, like, packages, env_prefixes, with, skip"),
+    ("[profiles.prod]\nzzz = 1", "unknown key 'profiles.prod.zzz'",
+     "known here: transport, python, source, deadline, like, packages, env_prefixes, with, skip"),
     ("store = 1", "'store' must be a text", ""),
     ("[redact]\nalso_show = [1]", "'redact.also_show' must be a list of texts", ""),
     ("[profiles.prod]\ndeadline = { nvml = -1 }", "'profiles.prod.deadline.nvml' must be a number of seconds above 0", ""),

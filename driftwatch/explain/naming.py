@@ -11,7 +11,6 @@ _VENDOR = re.compile(r"^(?:apache|nvidia|pytorch|vllm)-")
 _TAIL = re.compile(r"-(?:python|cu\d+|cubin|jit-cache|gpu|binary|base|libs)$")
 _LEAST = 4  # a shorter core of a name, such as "ray" or "py", is found in any text
 _FRAME = re.compile(r"(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
-_RAISER = re.compile(r"([\w.-]+?)/?(?:[\w/.-]*/)?[\w.-]*\.so[\w.]*: (?:undefined symbol|cannot open|symbol lookup)|lib[\w.-]+\.so[\d.]*")
 
 
 def names_argument(text: str, name: str) -> bool:

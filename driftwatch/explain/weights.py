@@ -18,6 +18,9 @@ _UNLIKELY = -3.0
 BASE: Mapping[str, float] = MappingProxyType({
     "package": -2.6, "file": -2.2, "git": -2.2, "python": -2.4, "env-var": -2.4, "launch-arg": -2.0, "library": -2.4, "driver": -2.4, "kernel": -2.8,
     "kernel-module": -2.4, "gpu-memory": -2.4, "gpu-process": -2.4,
+    # what lies below the Python packages
+    "service": -2.6, "container": -2.7, "gpu": -2.7, "pcie-link": -2.8, "power-clock": -2.8, "ecc": -2.6, "mig": -2.5, "topology": -2.9, "nccl": -2.6,
+    "network": -2.8, "limit": -2.6, "host-memory": -2.7, "cache": -2.6, "disk": -2.8, "mount": -2.7, "firmware": -3.0,
 })
 
 # The symptom's class routes the prior: one and the same difference has another cause under another symptom.
@@ -25,21 +28,51 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "oom": {
         "launch-arg": 1.0, "gpu-memory": 1.2, "gpu-process": 1.2, "env-var": 0.2, "package": -0.4, "file": -0.2,
         "driver": -1.0, "kernel": -1.0, "library": -0.5,
+        "host-memory": 1.0, "limit": 0.2, "mig": 0.4, "gpu": 0.2, "service": -0.6, "container": 0.0, "ecc": -0.4, "mount": -0.8, "disk": -0.8, "nccl": 0.2,
+        "network": -1.5, "pcie-link": -1.5, "power-clock": -1.5, "topology": -1.0, "firmware": -0.5, "cache": -1.0,
     },
     "startup-crash": {
         "package": 0.8, "launch-arg": 0.8, "driver": 0.4, "env-var": 0.6, "file": 0.5, "git": 0.5, "python": 0.8, "library": 0.6,
         "kernel-module": 0.6, "gpu-process": 0.3, "gpu-memory": 0.3,
+        "service": 0.8, "container": 0.8, "limit": 0.8, "mig": 0.8, "mount": 0.5, "disk": 0.5, "gpu": 0.5, "ecc": 0.2, "nccl": 0.6, "network": 0.2,
+        "host-memory": 0.3, "topology": 0.1, "pcie-link": -1.0, "power-clock": -1.5, "cache": 0.5,
     },
     "import-error": {
         "package": 1.2, "python": 1.0, "file": 0.8, "git": 0.3, "library": 0.8,
         "launch-arg": -1.5, "driver": -1.0, "gpu-process": -2.0, "gpu-memory": -2.0,
+        "limit": -1.0, "service": -1.5, "container": -0.5, "gpu": -1.5, "ecc": -2.0, "mig": -1.5, "power-clock": -2.5, "pcie-link": -2.5, "network": -2.0,
+        "mount": -0.5, "disk": -0.3, "host-memory": -1.5, "topology": -2.5, "nccl": 0.0, "firmware": -2.0, "kernel-module": -1.5, "kernel": -1.5,
     },
-    "runtime-crash": {"package": 0.6, "file": 0.8, "library": 0.8, "env-var": 0.3, "git": 0.5, "launch-arg": 0.3, "driver": 0.2},
-    "hang": {"env-var": 0.8, "driver": 0.6, "package": -0.2, "launch-arg": 0.4, "kernel": 0.3, "gpu-process": 0.2},
-    "slow": {"package": 0.5, "env-var": 0.8, "launch-arg": 0.8, "driver": 0.4, "gpu-process": 0.5, "git": 0.5, "file": 0.4},
-    "wrong-output": {"launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0},
-    "accuracy": {"launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0},
-    "device-lost": {"driver": 1.4, "kernel-module": 1.4, "kernel": 1.0, "library": 0.8, "package": -1.0, "git": -1.5, "file": -1.0, "launch-arg": -1.0},
+    "runtime-crash": {
+        "package": 0.6, "file": 0.8, "library": 0.8, "env-var": 0.3, "git": 0.5, "launch-arg": 0.3, "driver": 0.2,
+        "ecc": 1.2, "gpu": 1.0, "kernel-module": 0.2, "nccl": 0.4, "limit": 0.4, "disk": 0.3, "mount": 0.2, "network": 0.3, "host-memory": 0.4,
+        "power-clock": 0.2, "service": 0.2, "container": 0.3, "mig": -0.3, "cache": 0.8,
+    },
+    "hang": {
+        "env-var": 0.8, "driver": 0.6, "package": -0.2, "launch-arg": 0.4, "kernel": 0.3, "gpu-process": 0.2,
+        "ecc": 1.2, "gpu": 1.0, "mount": 1.2, "network": 0.8, "nccl": 0.8, "topology": 0.8, "kernel-module": 0.4, "pcie-link": 0.2, "disk": 0.3,
+        "service": 0.3, "host-memory": 0.3, "limit": -0.2, "cache": 0.4,
+    },
+    "slow": {
+        "package": 0.5, "env-var": 0.8, "launch-arg": 0.8, "driver": 0.4, "gpu-process": 0.5, "git": 0.5, "file": 0.4,
+        "power-clock": 1.4, "pcie-link": 1.2, "network": 1.0, "topology": 0.8, "nccl": 0.6, "mount": 0.5, "host-memory": 0.4, "limit": 0.6, "ecc": 0.3,
+        "gpu": 0.2, "firmware": 0.4, "service": 0.4, "kernel": 0.4, "kernel-module": 0.3, "python": 0.2, "library": 0.5, "cache": 0.4,
+    },
+    "wrong-output": {
+        "launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
+        "ecc": 1.0, "library": 0.5, "gpu": 0.4, "topology": 0.6, "power-clock": -2.0, "pcie-link": -1.5, "network": -1.5, "limit": -2.0, "host-memory": -1.5,
+        "disk": -0.5, "mount": -0.5, "cache": 1.2,
+    },
+    "accuracy": {
+        "launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
+        "ecc": 1.0, "library": 0.5, "gpu": 0.4, "topology": 0.6, "power-clock": -2.0, "pcie-link": -1.5, "network": -1.5, "limit": -2.0, "host-memory": -1.5,
+        "disk": -0.5, "mount": -0.5, "cache": 1.2,
+    },
+    "device-lost": {
+        "driver": 1.4, "kernel-module": 1.4, "kernel": 1.0, "library": 0.8, "package": -1.0, "git": -1.5, "file": -1.0, "launch-arg": -1.0,
+        "service": 1.0, "container": 1.2, "gpu": 1.2, "mig": 1.0, "ecc": 0.8, "pcie-link": 0.6, "firmware": 0.4, "power-clock": 0.2, "topology": 0.0,
+        "mount": -1.5, "disk": -1.5, "limit": -1.0, "network": -1.0, "host-memory": -1.0, "cache": -2.0,
+    },
 })
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({
@@ -62,6 +95,29 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "driver moved": 1.4, "kernel moved": 1.0, "python moved": 1.8, "flavour moved": 0.6,
     # packages
     "new build of one version": 0.8,
+    # what one host says of itself: services, containers, modules
+    "service failed": 1.8, "service stopped": 1.2, "follows the driver": -2.0, "text names it": 1.4, "in the window": 0.2, "out of order": -1.5,
+    "container stack moved": 2.2, "container stack set anew": 1.8, "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6,
+    "module refused": 3.4, "partner moved": 1.6, "module gone": 1.4, "module set anew": 1.0, "module for this kernel": 1.2,
+    "upgraded, not restarted": 0.6,
+    # devices: counters that only grow, faults in the kernel's log, what a device lacks
+    "errors grew": 2.4, "few corrected errors": -1.6, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
+    "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0,
+    "narrower link": 2.6, "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
+    # power and clocks, read at like load
+    "slow clock at load": 3.0, "less power at load": 0.6, "no reason told": -0.2, "throttled": 2.2,
+    "power limit fell": 1.8, "power limit moved": 0.2, "governor moved": 0.8,
+    # limits, memory of the host, disks and mounts
+    "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8,
+    "cache fills shared memory": 3.6, "memory pressure": 0.4, "killed for memory": 2.8, "little memory left": 1.6,
+    "cold cache": 1.8, "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
+    "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4,
+    # libraries, caches, ranks, paths between devices
+    "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "text fits": 1.4,
+    "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
+    "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.0, "kernel options moved": 1.0,
+    "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.2,
+    "system library moved": 0.4, "job system moved": 0.6, "system package": -0.8,
 })
 
 # What a moved package of a family weighs; "*" where the class has no figure of its own.

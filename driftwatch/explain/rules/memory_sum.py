@@ -6,11 +6,11 @@ The server refuses to start where nothing is left. The sum needs both log lines 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from driftwatch.explain import holders, servers
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Sum, Term
+from driftwatch.explain.memory import Start
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
 from driftwatch.explain.words import MINUS, TIMES, command, fixed, number, show, signed
@@ -19,30 +19,6 @@ from driftwatch.model import Known
 FRACTION = "mem_fraction_static"
 EQUAL_GIB = 0.5  # two starts of one server differ by less
 _CAPTION = f"after load {MINUS} before load {TIMES} (1 {MINUS} fraction), GiB free, least of all ranks"
-
-
-@dataclass(frozen=True)
-class Start:
-    """The numbers of one start: GiB free before and after the weights were loaded, the fraction, and the facts they stand in."""
-
-    before: float
-    after: float
-    fraction: float
-    facts: tuple[str, ...]
-
-    def rest(self, *, fraction: float | None = None) -> float:
-        """Return the GiB that are left for the KV cache, with this start's fraction or another one."""
-        return self.after - self.before * (1 - (self.fraction if fraction is None else fraction))
-
-    @property
-    def least(self) -> float:
-        """Return the fraction at which nothing is left: the server needs more."""
-        return 1 - self.after / self.before
-
-    @property
-    def row(self) -> str:
-        """Return the formula with its numbers."""
-        return f"{fixed(self.after)} {MINUS} {fixed(self.before)} {TIMES} (1 {MINUS} {self.fraction:g})"
 
 
 def weigh(case: Case) -> Iterator[Finding]:
