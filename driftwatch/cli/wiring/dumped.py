@@ -1,0 +1,49 @@
+"""From the bytes of a file or of standard input to a snapshot: our own file, or a dump of another tool, known by looking at its text."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.model import Snapshot
+from driftwatch.store import document
+from driftwatch.store.errors import StoreError
+
+MARKS = ('"format"', '"facts"', '"agent"', '"probes"')
+HEAD = 4096
+ADVICE = "paste the whole output of one of these, or name its kind with --as"
+
+
+def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
+    """Return the snapshot that bytes hold, or that a dump in them tells. ``read_as`` names a dump's format where looking at it is not enough.
+
+    Raises StoreError: for a damaged snapshot as that, for any other text with what was looked for.
+    """
+    if read_as is None and _is_snapshot(data):
+        return document.parse(data, name)
+    from driftwatch.dumps.clean import decode  # noqa: PLC0415  # stored snapshots need no parser of dumps
+    from driftwatch.dumps.format import NoDump  # noqa: PLC0415  # as above
+    from driftwatch.dumps.read import read_dump  # noqa: PLC0415  # as above
+
+    short = PurePath(name).name or name
+    try:
+        return read_dump(decode(data), short, read_as=_known(read_as))
+    except NoDump as none:
+        raise StoreError(f"{short} is no snapshot, and no dump that is known: {none}", name, ADVICE) from None
+
+
+def _is_snapshot(data: bytes) -> bool:
+    """Tell whether bytes were meant to be a snapshot of ours: JSON with one of its keys near its beginning."""
+    head = data[:HEAD]
+    encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    text = head.decode(encoding, "replace").lstrip("\ufeff \t\r\n")
+    return text.startswith(("{", "[")) and any(mark in text for mark in MARKS)
+
+
+def _known(read_as: str | None) -> str | None:
+    from driftwatch.dumps.read import formats  # noqa: PLC0415  # as above
+
+    names = sorted({one.name for one in formats()})
+    if read_as is not None and read_as not in names:
+        raise UsageFault(f"--as {read_as}: there is no such dump", do=f"one of: {', '.join(names)}")
+    return read_as

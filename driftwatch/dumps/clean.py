@@ -1,0 +1,164 @@
+"""A paste as it reaches us -> plain lines: without quoting, escapes, code fences, a forge's links and the prefix that a log collector put before each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driftwatch.dumps.format import FENCE, NoDump
+
+LARGEST_TEXT = 16 << 20
+LONGEST_LINE = 1 << 18
+MOST_LINES = 400_000
+QUOTE_LEVELS = 3
+FEWEST_QUOTED = 3
+FEWEST_PREFIXED = 4
+MOSTLY = 0.6
+MOST_STRANGE = 0.02
+_ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_FENCE = re.compile(r"\s*(?:```|~~~)[`~]*\s*[\w+.-]*\s*\Z")
+_TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|blockquote|samp|kbd)(?: [^<>\n]{0,200})?/?>|<!--[^\n]{0,500}?-->", re.IGNORECASE)
+_BLOCK_TAG = re.compile(r"</?(?:details|summary|pre|br|p|div|blockquote)\b", re.IGNORECASE)
+_LINK = re.compile(r"\[([^\[\]\s]{1,200})\]\((?:https?://|mailto:)[^()\s]{1,400}\)")
+_QUOTE = re.compile(r"\s{0,3}>(?: |\Z|(?=>))")
+_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|DEFAULT)"
+_PREFIXES = tuple(re.compile(one) for one in (
+    rf"\[?(?:{_LEVEL}\s{{1,4}})?{_TIME}\]?(?:\s{{1,4}}\[?{_LEVEL}\]?)?(?:\s[-|:])?\s?",
+    r"[\w.-]{1,80}\s{0,40}\|\s?",
+    r"[A-Z][a-z]{2}\s{1,2}\d{1,2}\s\d\d:\d\d:\d\d\s[\w.-]{1,80}\s[\w./@-]{1,80}(?:\[\d+\])?:\s",
+    r"\([\w=,.: -]{1,120}\)\s",
+    r"\[[\w:.-]{1,40}\]:?\s",
+    r"[A-Z]\d{4}\s\d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./-]+:\d+\]\s",
+    rf"{_LEVEL}\s{{1,4}}\d\d-\d\d\s\d\d:\d\d:\d\d\s\[?[\w./-]+:\d+\]\s",
+    r"\s{0,8}\d{1,5}[ \t]{1,4}(?=\S)",
+))
+_STARTS = re.compile(  # where the first line of a dump can follow other text, because a line end was lost
+    r"Collecting environment information\.\.\.|Python: \d\.\d+\.\d+ [(|]|\+-{20,}|(?<=\S)Package\s{2,}Version\s*\Z|nvcc: NVIDIA \(R\) Cuda compiler"
+    r"|# packages in environment at |(?<=[^=\s\[])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
+_BEHIND = re.compile(r"(Collecting environment information\.\.\.|ulimit soft: (?:\d+|unlimited))(?=[A-Za-z=+])")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&"))
+_STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A paste as lines; ``is_whole`` tells whether its last line was ended."""
+
+    lines: tuple[str, ...]
+    is_whole: bool
+
+
+def decode(data: bytes) -> str:
+    """Return the text that bytes hold, in UTF-8 or, where a mark says so, UTF-16. Raises NoDump for what is no text or too large."""
+    if len(data) > LARGEST_TEXT:
+        raise NoDump(f"it has {len(data):,} bytes, and a dump of at most {LARGEST_TEXT:,} is read")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if b"\0" in data:
+        raise NoDump("it holds zero bytes, so it is no text")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def clean(text: str) -> tuple[Lines, ...]:
+    """Return a paste as lines: as it is and, where most of its lines share a kind of prefix, once more without that."""
+    _admit(text)
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").replace("\u200b", "")
+    text = _LINK.sub(r"\1", _ESCAPES.sub("", text)).replace("\\_", "_")
+    for entity, sign in _ENTITIES:
+        text = text.replace(entity, sign)
+    is_whole = text.endswith("\n")
+    lines = _unquoted(text.split("\n"))
+    if len(lines) > MOST_LINES:
+        raise NoDump(f"it has {len(lines):,} lines, and a dump of at most {MOST_LINES:,} is read")
+    if max(map(len, lines)) > LONGEST_LINE:
+        raise NoDump(f"it has a line of {max(map(len, lines)):,} characters, and at most {LONGEST_LINE:,} are read")
+    bare = _without_prefix(lines)
+    return tuple(Lines(tuple(_plain(one)), is_whole) for one in ((lines,) if bare is None else (lines, bare)))
+
+
+def _admit(text: str) -> None:
+    if len(text) > LARGEST_TEXT:
+        raise NoDump(f"it has {len(text):,} characters, and a dump of at most {LARGEST_TEXT:,} is read")
+    if not text.strip():
+        raise NoDump("it is empty")
+    if "\0" in text or len(_STRANGE.findall(text)) > MOST_STRANGE * len(text) + 20:
+        raise NoDump("it is no text: it holds bytes that no text has")
+
+
+def _unquoted(lines: list[str]) -> list[str]:
+    """Return lines without ``> `` where at least three in a row have it: a single one is a shell's prompt."""
+    for _ in range(QUOTE_LEVELS):
+        marks = [_QUOTE.match(line) for line in lines]
+        if not any(marks):
+            break
+        runs = _run_lengths([mark is not None for mark in marks])
+        lines = [line[mark.end():] if mark and run >= FEWEST_QUOTED else line for line, mark, run in zip(lines, marks, runs, strict=True)]
+    return lines
+
+
+def _run_lengths(flags: Sequence[bool]) -> list[int]:
+    """Return for each flag how many in a row are like it."""
+    lengths: list[int] = []
+    for flag in flags:
+        lengths.append(lengths[-1] + 1 if lengths and flags[len(lengths) - 1] == flag else 1)
+    for at in range(len(lengths) - 2, -1, -1):
+        if flags[at] == flags[at + 1]:
+            lengths[at] = lengths[at + 1]
+    return lengths
+
+
+def _without_prefix(lines: list[str]) -> list[str] | None:
+    """Return lines without the kind of prefix that most of them have; None where they have none."""
+    filled = [line for line in lines if line.strip() and not _FENCE.match(line)]
+    for prefix in _PREFIXES:
+        if sum(prefix.match(line) is not None for line in filled) >= max(FEWEST_PREFIXED, MOSTLY * len(filled)):
+            return [prefix.sub("", line, count=1) if prefix.match(line) else line for line in lines]
+    return None
+
+
+def _plain(lines: list[str]) -> list[str]:
+    """Return lines with fences and block tags as FENCE, other tags taken out, and a line that two dumps share cut in two."""
+    found: list[str] = []
+    for line in lines:
+        for piece in _unfenced(line) if "`" in line else (line,):
+            for bare in _untagged(piece) if "<" in piece else (piece,):
+                found.extend(_apart(bare) if bare != FENCE else (bare,))
+    return found
+
+
+def _unfenced(line: str) -> list[str]:
+    """Return a line with a fence, also one that shares it with text, as FENCE; a lone backtick at an end is taken off."""
+    if _FENCE.match(line):
+        return [FENCE]
+    bare = line.strip()
+    if bare.startswith("```"):
+        return [FENCE, *_unfenced(bare.lstrip("`"))]
+    if bare.endswith("```"):
+        return [*_unfenced(bare.rstrip("`")), FENCE]
+    is_lone = line.count("`") == 1 and "`" in (bare[:1], bare[-1:])
+    return [line.replace("`", "")] if is_lone else [line]
+
+
+def _untagged(line: str) -> list[str]:
+    pieces: list[str] = []
+    done = 0
+    text = ""
+    for tag in _TAG.finditer(line):
+        text += line[done:tag.start()]
+        done = tag.end()
+        if _BLOCK_TAG.match(tag.group()):
+            pieces += [text, FENCE] if text.strip() else [FENCE]
+            text = ""
+    text += line[done:]
+    return [*pieces, text] if text.strip() or not pieces else pieces
+
+
+def _apart(line: str) -> list[str]:
+    """Return a line, cut before the first line of another dump that follows other text in it, and behind an opening line."""
+    cuts = [0]
+    cuts += [found.start() for found in _STARTS.finditer(line) if line[:found.start()].strip()]
+    cuts += [found.end() for found in _BEHIND.finditer(line)]
+    cuts = sorted(set(cuts))
+    return [line[start:end].rstrip() for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]

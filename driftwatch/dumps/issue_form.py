@@ -1,0 +1,122 @@
+"""The environment part of an issue form or a third party's report: ``**Label**: value`` lines that a person or a script filled in.
+
+| path | what |
+|---|---|
+| os/name, kernel/release, firmware/bios, driver/version, python/version, torch/version, cudnn/version, packages/NAME/version | as written; often rounded |
+| gpus/index-N/name | of ``GPU N``; without a number, and then their count is not known, gpus/index-unknown/name |
+
+A value ``a -> b`` names both sides of a change: it is unknown, and a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
+from driftwatch.dumps.gpu_names import index_facts
+from driftwatch.dumps.rows import told_at_end
+from driftwatch.model import Unknown
+
+FEWEST_LABELS = 3
+MOST_OTHER_LINES = 8
+_LABEL = re.compile(r"\s*(?:[-*•+]\s+)?\*\*(?P<label>[A-Za-z][\w /.()#-]{0,60}?)\s*:?\*\*\s*:?\s*(?P<value>.*)\Z")
+_PLAIN = re.compile(r"\s*(?:[-*•+]\s+)?(?P<label>[A-Za-z][\w /.,()#-]{0,60}?)\s*:\s+(?P<value>\S.{0,200})\Z")
+_BRACKETS = re.compile(r"\s*\([^()]{0,80}\)")
+_GPU = re.compile(r"gpu #?(?P<index>\d{1,3})\Z")
+_ARROW = re.compile(r"\s*(.{1,80}?)\s*(?:->|→|=>|-->)\s*(.{1,80}?)\s*\Z")
+_NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
+_DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
+_MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
+_LABELS = {
+    "os/name": ("os", "operating system", "os version", "distribution"), "kernel/release": ("kernel", "kernel version"), "firmware/bios": ("bios",),
+    "driver/version": ("nvidia driver version", "nvidia driver", "driver version", "driver", "gpu driver", "gpu driver version"),
+    "python/version": ("python version", "python"), "torch/version": ("pytorch version", "pytorch", "torch version", "torch"),
+    "cudnn/version": ("cudnn version", "cudnn"), "cuda/version": ("cuda version", "cuda"), "tensorrt/version": ("tensorrt version",),
+    "nccl/version": ("nccl version", "nccl"), "gpus": ("nvidia gpu", "gpu", "gpu type", "gpu model", "gpus", "gpu name"),
+}
+_PATHS = {label: path for path, labels in _LABELS.items() for label in labels}
+_PACKAGES = ("vllm", "sglang", "transformers", "triton", "flashinfer", "numpy", "accelerate", "xformers", "tensorrt-llm", "sgl-kernel", "flash-attn", "ray")
+_TEXTS = ("os/name", "kernel/release", "firmware/bios")
+
+
+def find(lines: Sequence[str]) -> Iterator[Stretch]:
+    """Yield where three and more known labels stand near each other."""
+    at = 0
+    while at < len(lines):
+        if not _path(lines[at]):
+            at += 1
+            continue
+        after = here = at + 1
+        labels, others = {_path(lines[at])}, 0
+        while here < len(lines) and others <= MOST_OTHER_LINES and lines[here] != FENCE:
+            path = _path(lines[here])
+            labels |= {path}
+            others = 0 if path else others + bool(lines[here].strip())
+            here += 1
+            after = here if path else after
+        if len(labels - {""}) >= FEWEST_LABELS:
+            yield Stretch(at, after, 0.3)
+        at = after
+
+
+def _path(line: str) -> str:
+    """Return the path that a line's label stands for; "" where it is none."""
+    found = _LABEL.match(line) or _PLAIN.match(line)
+    return _path_of(_name(found["label"])) if found else ""
+
+
+def _name(label: str) -> str:
+    return _BRACKETS.sub("", label).strip().lower()
+
+
+def _path_of(name: str) -> str:
+    if _GPU.match(name):
+        return f"gpus/index-{int(name.rpartition(' ')[2].lstrip('#'))}"
+    bare = name.removesuffix(" version").replace("_", "-")
+    return f"packages/{bare}/version" if bare in _PACKAGES else _PATHS.get(name, "")
+
+
+def parse(text: str) -> Parsed:
+    """Return what the labels say."""
+    facts: dict[str, Any] = {}
+    both: list[str] = []
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        found = _LABEL.match(line) or _PLAIN.match(line)
+        path = _path_of(_name(found["label"])) if found else ""
+        if found and path and found["value"].strip():
+            _add(facts, path, found["value"].strip(" *`"), is_cut=at == len(lines) - 1)
+            both += [found["label"]] if _ARROW.match(found["value"]) else []
+    return Parsed(facts, notes=(f"one text tells both sides of a change: {', '.join(both)}",) if both else ())
+
+
+def _add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
+    arrow = _ARROW.match(value)
+    if arrow:
+        facts[path] = Unknown("error", f"the text tells two values: {arrow[1]} and {arrow[2]}")
+    elif path.startswith("gpus"):
+        _add_gpu(facts, path, value, is_cut=is_cut)
+    elif path in _TEXTS:
+        facts.update({} if is_cut else {path: value})
+    elif (found := _NUMBER.match(value)) and found["version"] != "0":
+        facts.setdefault(path, told_at_end(found["version"], is_cut=is_cut))
+
+
+def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
+    """Add a GPU's name and, where they stand behind it, its memory and the driver."""
+    name, bar, rest = value.partition(" | ")
+    index = path.rpartition("-")[2] if "index-" in path else ""
+    is_short = is_cut and not bar
+    if index:
+        facts.update(index_facts([index], "name", name, is_cut=is_short))
+        memory = _MEMORY.search(bar + rest)
+        facts.update({f"gpus/index-{index}/memory_total_mib": int(memory["size"])} if memory else {})
+    elif not is_short:
+        facts["gpus/index-unknown/name"] = name
+    if (driver := _DRIVER.search(rest)) and not facts.get("driver/version"):
+        facts["driver/version"] = told_at_end(driver["version"], is_cut=is_cut and rest.endswith(driver["version"]))
+
+
+FORMAT = Format(name="transcript", find=find, parse=parse, looks_like="the environment part of an issue form (**Label**: value)")

@@ -1,0 +1,36 @@
+"""Facts of a paste without secrets: a pasted secret is still one. Variables by their names, all else by names and known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from driftwatch.agent.redact import Redactor
+from driftwatch.agent.secret_names import is_harmless, is_secret_variable
+from driftwatch.model import is_unknown
+
+ENVIRONMENTS = ("env", "environ")
+
+
+def masked(facts: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """Return the facts with every secret masked, also in their paths. A variable whose name is not listed is left out, as a collector would."""
+    found: dict[str, Any] = {}
+    for path, value in facts.items():
+        *above, name = path.split("/")
+        is_variable = bool(above) and above[-1] in ENVIRONMENTS
+        if is_variable and not redactor.is_shown(name):
+            continue
+        found[redactor.text(path)] = _variable(name, value, redactor) if is_variable else _value(name, value, redactor)
+    return found
+
+
+def _variable(name: str, value: Any, redactor: Redactor) -> Any:
+    if not isinstance(value, str):
+        return value
+    if is_secret_variable(name) and not is_harmless(name, value):
+        return redactor.keyed(value)
+    return redactor.text(value)
+
+
+def _value(name: str, value: Any, redactor: Redactor) -> Any:
+    return {**value, "reason": redactor.text(value["reason"])} if is_unknown(value) else redactor.argument(name, value)

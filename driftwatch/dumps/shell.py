@@ -1,0 +1,152 @@
+"""Command lines as people paste them: which lines show one behind a prompt, and what simple commands it is made of. Runs nothing, expands nothing."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST = 4000
+_USER = r"[\w.+-]{1,60}@(?P<host>[\w.-]{1,80})"
+_VENV = r"\s{0,8}(?:\([\w./+@-]{1,60}\)\s?){0,3}"
+_PROMPT = re.compile(
+    rf"{_VENV}(?:\[{_USER.replace('<host>', '<host_in>')}\s(?P<folder>[^\]\n]{{1,120}})\]"
+    rf"|{_USER}(?::(?P<cwd>[^$#%\n]{{0,160}}?)|[^$#%\n]{{0,160}}?))\s?[$#%]\s+(?P<command>\S.*)\Z")
+_SHORT = re.compile(_VENV + r"[\w./:~-]{0,80}[$\u276f\u279c]\s+(?P<command>\S.*)\Z")
+_MARKED = re.compile(r"\s{0,4}[#>%]\s(?P<command>\S.*)\Z")
+_TRACED = re.compile(r"\+{1,6} (?P<command>\S.*)\Z")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12}\Z")
+_SEPARATORS = frozenset((";", "&&", "||", "&"))
+_BEFORE = frozenset(("sudo", "time", "nohup", "env", "exec", "command"))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a reader took from a command's output: how many of the first lines it used, the facts, and the globs that it tells whole.
+
+    ``tells_if_whole`` and ``if_whole`` hold only where the output is known to have ended: globs, and facts that follow from what was not printed.
+    """
+
+    used: int
+    facts: Mapping[str, Any]
+    tells: tuple[str, ...] = ()
+    tells_if_whole: tuple[str, ...] = ()
+    if_whole: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A command line and what its prompt tells: host, folder, home of the user ("" where it tells none). ``mark`` is the kind: user, short, marked, traced."""
+
+    text: str
+    mark: str
+    host: str = ""
+    cwd: str = ""
+    home: str = ""
+
+
+@dataclass(frozen=True)
+class Simple:
+    """One command without its redirections: its variables, its words, and the commands that its output is piped through."""
+
+    words: tuple[str, ...]
+    pipes: tuple[tuple[str, ...], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    cwd: str = ""
+    home: str = ""
+
+    @property
+    def program(self) -> str:
+        """Return the program's own name."""
+        return self.words[0].rpartition("/")[2] if self.words else ""
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Return the words behind the program that are no options."""
+        return tuple(word for word in self.words[1:] if not word.startswith("-"))
+
+    def has(self, *options: str) -> bool:
+        """Tell whether one of some options was given, also as one letter of several (``-la``)."""
+        given = [word for word in self.words[1:] if word.startswith("-")]
+        letters = "".join(word[1:] for word in given if not word.startswith("--"))
+        return any(one in given or (len(one) == 2 and one[1] in letters) for one in options)
+
+
+def prompted(line: str) -> Prompted | None:
+    """Return the command that a line shows behind a prompt or a trace mark; None where it shows none.
+
+    ``marked`` lines begin with one of ``# > %`` alone, which also begin comments and quotes: only a known program makes them a command.
+    """
+    line = line[:LONGEST]
+    if not line.strip():
+        return None
+    full = _PROMPT.match(line) if "@" in line[:200] else None
+    if full:
+        host = full["host"] or full["host_in"] or ""
+        user = line[:full.start("host" if full["host"] else "host_in") - 1].rpartition("(")[2].split()[-1].strip("[)")
+        home = "/root" if user.endswith("root") else ""
+        return Prompted(full["command"], "user", "" if _CONTAINER_ID.match(host) else host, full["cwd"] or full["folder"] or "", home)
+    for mark, pattern in (("traced", _TRACED), ("short", _SHORT), ("marked", _MARKED)):
+        found = pattern.match(line)
+        if found:
+            return Prompted(found["command"], mark)
+    return None
+
+
+def simple_commands(one: Prompted) -> tuple[Simple, ...]:
+    """Return the simple commands of a command line, in order; nothing where its quotes do not balance."""
+    words = split(one.text)
+    found: list[Simple] = []
+    cwd = one.cwd
+    for group in _groups(words):
+        made = _simple(group, cwd, one.home)
+        if made.program == "cd" and len(made.words) > 1:
+            cwd = made.words[1]
+        elif made.words or made.variables:
+            found.append(made)
+    return tuple(found)
+
+
+def split(text: str) -> list[str]:
+    """Return the words and operators of a command line; a here-document's mark ends it."""
+    bare = re.sub(r"(?<=\s)[012](?=>)", "", text.partition("<<")[0])
+    lexer = shlex.shlex(bare, posix=True, punctuation_chars=";|&<>")
+    lexer.whitespace_split = True
+    lexer.commenters = "#" if " #" in text else ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return []
+
+
+def _groups(words: list[str]) -> list[list[str]]:
+    groups: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS:
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    return groups
+
+
+def _simple(words: list[str], cwd: str, home: str) -> Simple:
+    stages: list[list[str]] = [[]]
+    is_target = False
+    for word in words:
+        if word in ("|", "|&"):
+            stages.append([])
+        elif is_target or re.fullmatch(r"[<>&]+", word):
+            is_target = not is_target
+        else:
+            stages[-1].append(word)
+    first = stages[0]
+    variables: list[tuple[str, str]] = []
+    while first and (first[0] in _BEFORE or _ASSIGNED.match(first[0])):
+        if _ASSIGNED.match(first[0]):
+            name, _, value = first[0].partition("=")
+            variables.append((name, value))
+        first = first[1:]
+    return Simple(tuple(first), tuple(tuple(stage) for stage in stages[1:] if stage), tuple(variables), cwd, home)

@@ -1,0 +1,198 @@
+"""Shell sessions: commands behind a prompt (``$``, ``user@host:~#``, ``>>>``) and what they printed.
+
+What the readers of shell_*.py know becomes facts by the common paths; lines of other commands become ``transcript/COMMAND/KEY``. Output that another
+format knows is left to that format.
+
+A command's output ends at the next prompt, at a fence, or where its lines no longer look like it. Only output that ends at a prompt is known to be whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+
+from driftwatch.dumps import shell_files, shell_system
+from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
+from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
+from driftwatch.dumps.shell_git import read_git
+from driftwatch.dumps.shell_other import read_any
+from driftwatch.dumps.shell_python import printed, read_pip, read_python
+
+KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
+_READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
+    **shell_system.READERS, "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
+    "du": shell_files.read_du, "stat": shell_files.read_stat, "sha256sum": shell_files.read_digests, "md5sum": shell_files.read_digests,
+    "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
+    "python": read_python, "python3": read_python,
+})
+_SILENT = frozenset(
+    ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
+     "touch", "kill"))
+_FOREIGN = re.compile(
+    r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|vllm |sglang |rocm-smi|transformers-cli|transformers env"
+    r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"
+    r"|python[\d.]* (?:-m (?:sglang|vllm|torch|flashinfer|pip|transformers)|\S*(?:collect_env|check_env|launch_server|api_server)\b))")
+_COUNTING = frozenset(("ls", "find"))
+_PYTHON = re.compile(r"\s{0,4}>>> (\S.*)\Z")
+_STARTERS = frozenset((*_READERS, "nvidia-smi", "nvcc", "conda", "hostname", "lscpu", "lspci", "numactl", "ibstat", "rpm", "dpkg", "apt", "mount", "ps", "top"))
+_MOST_COMMANDS = 2000
+_LONGEST = 1000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A command in a paste: where it stands, where its output ends, and what it is."""
+
+    at: int
+    after: int
+    prompt: Prompted
+    commands: tuple[Simple, ...]
+
+
+def find(lines: Sequence[str]) -> Iterator[Stretch]:
+    """Yield known commands with the output that their readers use and the commands right behind it, and unknown commands each alone."""
+    run: Stretch | None = None
+    for shown in _shown(lines):
+        sure = _sureness(shown)
+        mine = Stretch(shown.at, shown.at + 1 + _used(shown, lines, sure), sure)
+        is_next = run is not None and run.sure == KNOWN and run.after == shown.at and sure != OTHER
+        run, done = (Stretch(run.first, mine.after, KNOWN), None) if run is not None and is_next else (mine, run)
+        if done is not None and done.sure in (KNOWN, OTHER):
+            yield done
+    if run is not None and run.sure in (KNOWN, OTHER):
+        yield run
+
+
+def _shown(lines: Sequence[str]) -> Iterator[Shown]:
+    """Yield the commands that a paste shows, the first 2,000."""
+    marks = ((at, _prompt(lines, at)) for at in range(len(lines)) if _may_prompt(lines, at))
+    found = list(islice(((at, prompt) for at, prompt in marks if prompt is not None), _MOST_COMMANDS))
+    for number, (at, prompt) in enumerate(found):
+        start = _after_command(lines, at)
+        limit = found[number + 1][0] if number + 1 < len(found) else len(lines)
+        after = next((one for one in range(start, limit) if lines[one] == FENCE), limit)
+        yield Shown(start - 1, after, prompt, _commands(prompt, lines, at, start))
+
+
+def _may_prompt(lines: Sequence[str], at: int) -> bool:
+    head = lines[at][:240]
+    return any(sign in head for sign in "$#%\u276f\u279c>") or head.startswith("+") or (at > 0 and lines[at - 1] == FENCE and head[:1].isalpha())
+
+
+def _prompt(lines: Sequence[str], at: int) -> Prompted | None:
+    """Return the prompt of a line; one that could as well begin a comment or a quote counts only before a program that is known."""
+    python = _PYTHON.match(lines[at][:_LONGEST])
+    if python:
+        return Prompted(python.group(1), "python")
+    found = prompted(lines[at])
+    if found is not None and (found.mark in ("user", "short") or _starts_program(found.text)):
+        return None if found.mark == "traced" else found
+    is_first = at > 0 and lines[at - 1] == FENCE
+    return Prompted(lines[at].strip(), "bare") if is_first and _starts_program(lines[at]) and _is_bare(lines[at]) else None
+
+
+def _starts_program(text: str) -> bool:
+    words = text.split(maxsplit=1)
+    return bool(words) and words[0].rpartition("/")[2] in _STARTERS
+
+
+def _is_bare(line: str) -> bool:
+    """Tell whether a line without prompt, the first of a fence, is a command and no sentence."""
+    return len(line) < 300 and not re.search(r"[.:;!?](?:\s|\Z)", line)
+
+
+def _after_command(lines: Sequence[str], at: int) -> int:
+    """Return where the output begins, behind lines that a backslash carries on."""
+    while at + 1 < len(lines) and lines[at].rstrip().endswith("\\"):
+        at += 1
+    return at + 1
+
+
+def _commands(prompt: Prompted, lines: Sequence[str], at: int, start: int) -> tuple[Simple, ...]:
+    if prompt.mark == "python":
+        return ()
+    text = " ".join([prompt.text.rstrip("\\"), *(line.strip().rstrip("\\") for line in lines[at + 1:start])]) if start > at + 1 else prompt.text
+    return simple_commands(Prompted(text, prompt.mark, prompt.host, prompt.cwd, prompt.home))
+
+
+def _sureness(shown: Shown) -> float:
+    """Return what kind of command it is, as how sure we are of its lines."""
+    if shown.prompt.mark == "python":
+        return KNOWN
+    if not shown.commands:
+        return SILENT
+    programs = [one.program for one in shown.commands]
+    if any(_is_foreign(one) for one in shown.commands):
+        return FOREIGN
+    if any(one in _READERS for one in programs):
+        return KNOWN
+    return SILENT if all(one in _SILENT or not one for one in programs) or shown.prompt.mark == "bare" else OTHER
+
+
+def _is_foreign(one: Simple) -> bool:
+    return _FOREIGN.match(" ".join(one.words) + " ") is not None
+
+
+def _used(shown: Shown, lines: Sequence[str], sure: float) -> int:
+    """Return how many lines of output belong to a command. All up to the next prompt, but blanks, where its reader leaves nothing but blanks."""
+    output = lines[shown.at + 1:shown.after]
+    if sure == FOREIGN:
+        return 0
+    if sure == OTHER:
+        return next((at for at in range(len(output)) if not output[at].strip() and (at + 1 == len(output) or not output[at + 1].strip())), len(output))
+    used = sum(told.used for told in _read(shown, output))
+    return len(output) if not any(line.strip() for line in output[used:]) and shown.after < len(lines) and lines[shown.after] != FENCE else used
+
+
+def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
+    """Return what each of the commands of one line tells, in order: each takes the lines that look like its own from where the one before ended."""
+    lines = [line[:_LONGEST] for line in output]
+    if shown.prompt.mark == "python":
+        return [printed([shown.prompt.text], lines)] if re.match(r"[\w.]+(?:\(\))?\Z", shown.prompt.text) else []
+    told: list[Told] = []
+    at = 0
+    for one in shown.commands:
+        found = _one(one, lines[at:])
+        told.append(found)
+        at += found.used
+    is_unread = not any(one.used or one.tells_if_whole for one in told)
+    if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines) and not any(map(_is_foreign, shown.commands)):
+        told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
+    return told
+
+
+def _one(command: Simple, lines: Sequence[str]) -> Told:
+    reader = _READERS.get(command.program)
+    last = command.pipes[-1][0] if command.pipes else ""
+    is_counted = last == "wc" and command.program in _COUNTING
+    is_filtered = all(stage[0] in shell_files.FILTERS for stage in command.pipes)
+    if reader is None or not (is_counted or is_filtered):
+        return Told(0, {})
+    told = reader(command, lines)
+    return told if not command.pipes else Told(told.used, told.facts)
+
+
+def parse(text: str) -> Parsed:
+    """Return what the commands of a session tell."""
+    lines = text.split("\n")
+    facts: dict[str, object] = {}
+    tells: list[str] = []
+    hosts: list[str] = []
+    shown = list(_shown([FENCE, *lines]))
+    for number, one in enumerate(shown):
+        is_whole = number + 1 < len(shown)
+        hosts.append(one.prompt.host)
+        for told in _read(one, lines[one.at:one.after - 1]):
+            facts.update({**told.facts, **(told.if_whole if is_whole else {})})
+            tells += [*told.tells, *(told.tells_if_whole if is_whole else ())]
+    names = {host for host in hosts if host}
+    return Parsed(facts, tells=tuple(tells), host=names.pop() if len(names) == 1 else None, volatile=(*shell_files.VOLATILE, *shell_system.VOLATILE))
+
+
+FORMAT = Format(
+    name="transcript", find=find, parse=parse, looks_like="a shell session ($ COMMAND and its output)",
+    never_prints=("packages/*/record", "servers/*/env/*", "servers/*/libraries/*"),
+)

@@ -1,0 +1,46 @@
+import json
+
+from driftwatch.dumps.docker_inspect import FORMAT
+from tests.dumps.reading import facts, parsed
+
+CONTAINER = {
+    "Id": "c" * 64, "Created": "2026-03-01T00:00:00Z", "Path": "python3", "Args": ["-m", "sglang.launch_server", "--tp", "2", "--api-key", "verysecret"],
+    "State": {"Status": "running", "OOMKilled": False, "Pid": 5}, "Image": "sha256:" + "1" * 64, "Name": "/serve",
+    "HostConfig": {"ShmSize": 67108864, "IpcMode": "private", "Runtime": "nvidia", "Privileged": False},
+    "Config": {"Image": "lmsysorg/sglang:v0.5.9", "Env": ["NCCL_DEBUG=INFO", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789", "HOME=/root"]},
+}
+IMAGE = {"Id": "sha256:" + "2" * 64, "RepoTags": ["vllm/vllm-openai:v0.9.1"], "RepoDigests": ["vllm/vllm-openai@sha256:" + "3" * 64], "RootFS": {}}
+
+
+def test_a_container_is_told_as_the_collector_tells_it():
+    found = facts(FORMAT, json.dumps([CONTAINER], indent=4))
+    assert [found[f"containers/serve/{key}"] for key in ("image", "shm_bytes", "runtime")] == ["lmsysorg/sglang:v0.5.9", 67108864, "nvidia"]
+    assert found["servers/sglang/given/tp_size"] == "2"
+
+
+def test_no_secret_of_a_container_is_told():
+    text = str(facts(FORMAT, json.dumps([CONTAINER], indent=4)))
+    assert "verysecret" not in text
+    assert "hf_abc" not in text
+    assert "/root" not in text
+
+
+def test_an_image_is_told_by_its_tag():
+    found = facts(FORMAT, json.dumps([IMAGE], indent=4))
+    assert found["images/vllm%2Fvllm-openai:v0.9.1/digest"] == "sha256:" + "3" * 64
+
+
+def test_a_cut_container_tells_what_was_whole():
+    text = json.dumps([CONTAINER], indent=4)
+    (part,) = parsed(FORMAT, text[:text.index('"Config"')])
+    assert part.facts["containers/serve/shm_bytes"] == 67108864
+    assert part.notes == ("docker inspect: the text was cut",)
+
+
+def test_other_json_is_left_alone():
+    assert facts(FORMAT, json.dumps({"default-runtime": "nvidia", "runtimes": {"nvidia": {"args": []}}}, indent=4)) == {}
+
+
+def test_json_of_the_wrong_kinds_gives_nothing_wrong():
+    broken = [{"Id": 5, "Name": ["x"], "HostConfig": [], "Config": {"Env": 7}, "State": None}]
+    assert not any("env" in path for path in facts(FORMAT, json.dumps(broken, indent=1)))

@@ -1,0 +1,19 @@
+from driftwatch.dumps.kernel_lines import FORMAT
+from tests.dumps.reading import facts, stretches
+
+
+def test_posted_lines_of_the_driver_are_counted_whatever_their_stamp():
+    text = ("[ 1843.308145] NVRM: Xid (PCI:0000:0b:00): 79, pid=1, GPU has fallen off the bus.\n"
+            "[Tue Jul 14 08:12:53 2026] NVRM: Xid (PCI:0000:0b:00): 79, pid=2, GPU has fallen off the bus.\n"
+            "Jul 14 08:12:53 gpu-7 kernel: [ 12.5] NVRM: Xid (PCI:0000:0b:00): 79, pid=3, GPU has fallen off the bus.\n"
+            "NVRM: Xid (PCI:0000:0b:00): 79, pid=4, GPU has fallen off the bus.\n")
+    assert facts(FORMAT, text)["kernel_log/xid"]["count"] == 4
+
+
+def test_an_api_mismatch_in_one_syslog_line_is_one_message():
+    text = "NVRM: API mismatch: the client has the version 535.54.03, but#012NVRM: this kernel module has the version 530.30.02.  Please#012NVRM: make"
+    assert facts(FORMAT, text)["kernel_log/api_mismatch"]["count"] == 1
+
+
+def test_one_bracketed_line_is_no_kernel_log():
+    assert stretches(FORMAT, "[ 12.345678] something\nprose\n")[0] == []

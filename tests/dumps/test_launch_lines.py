@@ -1,0 +1,40 @@
+from driftwatch.dumps import launch_beside_log, launch_lines
+from tests.dumps.reading import facts
+
+LOG = "server_args=ServerArgs(model_path='m', max_prefill_tokens=4096)\n"
+
+
+def read(text):
+    return {**facts(launch_lines.FORMAT, text), **facts(launch_beside_log.FORMAT, text)}
+
+
+def test_a_command_over_several_lines_gives_the_arguments_and_they_count():
+    found = read("python3 -m vllm.entrypoints.openai.api_server \\\n--model m \\\n-tp 8 \\\n--enforce-eager \\\n--gpu-memory-utilization 0.8\n")
+    assert (found["servers/vllm/given/tensor_parallel_size"], found["servers/vllm/args/tensor_parallel_size"]) == ("8", 8)
+    assert (found["servers/vllm/args/enforce_eager"], found["servers/vllm/args/gpu_memory_utilization"]) == (True, 0.8)
+
+
+def test_advice_beside_a_log_with_arguments_is_passed_over():
+    assert read("```\npython -m sglang.launch_server --model-path m --max-prefill 8192\n```\n" + LOG) == {}
+
+
+def test_a_prompted_command_beside_a_log_tells_what_was_given_and_not_what_counts():
+    assert read("$ python -m sglang.launch_server --model-path m\n" + LOG) == {"servers/sglang/given/model_path": "m"}
+
+
+def test_a_trace_tells_exports_and_the_launch():
+    found = read("++ PATH=/opt/venv/bin:/usr/bin\n++ export PATH\n++ PS1='(venv) '\n+ python3 -m sglang.launch_server --tp 2 2>&1\n")
+    assert found == {"env/PATH": "/opt/venv/bin:/usr/bin", "servers/sglang/given/tp_size": "2", "servers/sglang/args/tp_size": 2}
+
+
+def test_variables_of_a_container_are_the_servers():
+    found = read("docker run --gpus all -e NCCL_DEBUG=INFO --shm-size 32g vllm/vllm-openai:v0.9.1 --model m\n")
+    assert (found["servers/vllm/env/NCCL_DEBUG"], found["servers/vllm/given/model"]) == ("INFO", "m")
+
+
+def test_a_key_on_the_command_line_is_masked():
+    assert "verysecret" not in str(read("vllm serve m --api-key verysecret\n"))
+
+
+def test_a_sentence_that_names_a_command_is_none():
+    assert read("I ran python -m sglang.launch_server --tp 2 and it failed\n") == {}

@@ -1,0 +1,106 @@
+"""Lists of packages: pip, uv, conda. A whole list proves absence; a list that was cut, filtered or is of some names only never does."""
+
+import json
+
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import Known, Unknown
+
+TABLE = "Package    Version\n---------- -------\nnumpy      1.26.4\npip        24.0\ntorch      2.3.0\ntriton     2.3.0\nvllm       0.5.1\n"
+FREEZE = "".join(f"package-{letter}==1.0\n" for letter in "abcdefghijklmnopqrstu")
+
+
+def versions(text):
+    return {path.split("/")[1]: value for path, value in read_dump(text, "paste").facts.items() if path.endswith("/version") and path.startswith("packages/")}
+
+
+def test_a_whole_table_knows_what_is_not_there():
+    assert read_dump(TABLE, "paste").get("packages/sglang/version") == Known(None)
+
+
+def test_a_table_that_was_cut_knows_nothing_of_what_is_not_there():
+    assert isinstance(read_dump(TABLE.rstrip("\n"), "paste").get("packages/sglang/version"), Unknown)
+
+
+def test_a_table_with_a_gap_of_dots_knows_nothing_of_what_is_not_there():
+    assert isinstance(read_dump(TABLE.replace("torch ", "...\ntorch "), "paste").get("packages/sglang/version"), Unknown)
+
+
+def test_a_filtered_table_knows_nothing_of_what_is_not_there():
+    assert isinstance(read_dump("$ pip list | grep -v sg\n" + TABLE, "paste").get("packages/sglang/version"), Unknown)
+
+
+def test_a_version_at_a_cut_end_is_taken_only_if_it_looks_whole():
+    table = TABLE.rstrip("\n")
+    assert versions(table)["vllm"] == "0.5.1"
+    assert versions(table.removesuffix(".1"))["vllm"]["unknown"] == "error"
+
+
+def test_quoted_rows_of_a_reply_are_read():
+    assert versions("".join(f"> {line}\n" for line in TABLE.split("\n")))["torch"] == "2.3.0"
+
+
+def test_rows_without_their_heading_are_read():
+    assert versions("torch      2.3.0\ntorchaudio 2.3.0\ntriton     2.3.0\nvllm       0.5.1\n") == {
+        "torch": "2.3.0", "torchaudio": "2.3.0", "triton": "2.3.0", "vllm": "0.5.1"}
+
+
+def test_an_editable_row_tells_its_folder():
+    table = "Package Version Editable project location\n------- ------- -------------------------\nnumpy   1.26.4\nsglang  0.5.5   /srv/sglang/python\n"
+    assert read_dump(table, "paste").facts["packages/sglang/location"] == "/srv/sglang/python"
+
+
+def test_requirements_in_a_sentence_are_no_installed_packages():
+    assert "torch" not in versions("Please pip install torch==2.7.0 and numpy==2.0 first.\n" + TABLE.replace("torch      2.3.0\n", ""))
+
+
+def test_a_long_sorted_freeze_knows_what_is_not_there_but_says_nothing_of_pip():
+    snapshot = read_dump(FREEZE, "paste")
+    assert snapshot.get("packages/sglang/version") == Known(None)
+    assert isinstance(snapshot.get("packages/pip/version"), Unknown)
+
+
+def test_a_commit_stands_where_freeze_prints_no_version():
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    facts = read_dump(f"-e git+https://git.example/sglang.git@{commit}#egg=sglang&subdirectory=python\nnumpy==2.0\ntorch==2.9.1\n", "paste").facts
+    assert facts["packages/sglang/direct_url"]["commit"] == commit
+    assert facts["packages/sglang/version"]["unknown"] == "not_recorded"
+
+
+def test_a_wheel_s_name_tells_its_version():
+    text = "a==1.0\nb==1.0\ntorch @ https://host.example/torch-2.3.0%2Bcu121-cp310-cp310-linux_x86_64.whl#sha256=00\n"
+    assert versions(text)["torch"] == "2.3.0+cu121"
+
+
+def test_an_editable_project_without_a_repository_has_its_version_in_the_comment():
+    text = "# Editable install with no version control (vllm==0.5.1)\n-e /srv/vllm\nnumpy==1.26.4\n"
+    assert versions(text) == {"vllm": "0.5.1", "numpy": "1.26.4"}
+
+
+def test_pip_list_as_json_is_read_up_to_the_cut():
+    text = json.dumps([{"name": "torch", "version": "2.6.0"}, {"name": "sglang", "version": "0.4.5"}, {"name": "numpy", "version": "2.0.1"}])
+    assert set(versions(text)) == {"torch", "sglang", "numpy"}
+    assert set(versions(text[:60])) == {"torch"}
+
+
+def test_pip_inspect_tells_of_packages_and_interpreter():
+    entry = {"metadata": {"name": "Torch", "version": "2.9.1+cu128", "requires_dist": ["triton==3.5.1"]}, "installer": "pip"}
+    told = {"version": "1", "pip_version": "25.0", "installed": [entry], "environment": {"python_full_version": "3.12.3"}}
+    facts = read_dump(json.dumps(told), "paste").facts
+    assert (facts["packages/torch/version"], facts["packages/torch/requires"], facts["python/version"]) == ("2.9.1+cu128", ["triton==3.5.1"], "3.12.3")
+
+
+def test_conda_lists_are_one_in_all_three_forms():
+    head = "# packages in environment at /opt/env:\n#\n# Name   Version   Build  Channel\n"
+    text = head + "_openmp_mutex  5.1  1_gnu\nnumpy  1.26.4  py310h5f9d8c6_0  conda-forge\n"
+    explicit = "@EXPLICIT\n" + "".join(
+        f"https://host.example/conda-forge/linux-64/{one}.conda\n" for one in ("_openmp_mutex-5.1-1_gnu", "numpy-1.26.4-py310h5f9d8c6_0"))
+    rows = [("_openmp_mutex", "5.1", "1_gnu"), ("numpy", "1.26.4", "py310h5f9d8c6_0")]
+    entries = [{"base_url": "https://host.example", "build_string": build, "channel": "x", "name": name, "version": version} for name, version, build in rows]
+    as_json = json.dumps(entries, indent=1)
+    assert versions(text) == versions(explicit) == versions(as_json) == {"_openmp-mutex": "5.1", "numpy": "1.26.4"}
+
+
+def test_two_lists_that_contradict_each_other_leave_the_thing_open():
+    told = versions(TABLE + "\nafter the upgrade:\n\n" + TABLE.replace("0.5.1", "0.6.0"))
+    assert told["vllm"]["unknown"] == "error"
+    assert told["torch"] == "2.3.0"

@@ -1,0 +1,135 @@
+import re
+from pathlib import Path
+
+from driftwatch.dumps.nvidia_smi import FORMAT
+from tests.dumps.reading import facts, is_unknown, parsed, stretches
+
+TEXTS = Path(__file__).parent / "texts"
+XML = Path(__file__).parent.parent / "agent" / "texts" / "telegraf__a10g.xml"
+MOVING = re.compile(r"power_draw|clocks/|utilization|temperature|memory_(used|free)|unattributed|event_reasons|holders")
+UUID = "GPU-00000000-0000-0000-0000-000000000000"
+ROW = """+-------------------------------+----------------------+----------------------+
+|   1  Tesla V100-PCIE...  On   | 00008ED0:00:00.0 Off |                    0 |
+| N/A   29C    P0   ERR! / 250W |    593MiB / 16160MiB |      0%      Default |
+|                               |                      |                  N/A |
++-------------------------------+----------------------+----------------------+
+"""
+KMD = """+-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 610.43.03              KMD Version: 610.43.03     CUDA UMD Version: 13.3     |
++-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA GeForce RTX 3090        Off |   00000000:04:00.0  On |                  N/A |
+| 37%   45C    P8             16W /  250W |   21865MiB /  24576MiB |      0%      Default |
+|                                         |                        |                  N/A |
++-----------------------------------------+------------------------+----------------------+
+|   1  NVID"""
+
+
+def read(name):
+    return facts(FORMAT, (TEXTS / name).read_text())
+
+
+def test_table_query_and_csv_of_one_moment_agree():
+    query, csv = read("query__h100.txt"), read("csv__h100.csv")
+    table = {path.replace("index-0", UUID): value for path, value in read("table__h100.txt").items()}
+    apart = {path: (value, query.get(path)) for one in (csv, table) for path, value in one.items() if query.get(path) != value and not MOVING.search(path)}
+    assert apart == {}
+
+
+def test_the_processes_of_the_table_hold_the_memory():
+    table = read("table__h100.txt")
+    assert table["gpus/index-0/holders/memhog"] == {"count": 2, "used_mib": 4108, "pids": [11327, 11328]}
+    assert table["gpus/index-0/unattributed_mib"] == 19818 - 4108 - 15690
+
+
+def test_a_csv_of_processes_belongs_to_the_gpu_that_it_names():
+    assert read("apps__h100.csv")[f"gpus/{UUID}/holders/gpu_burn"]["used_mib"] == 15690
+
+
+def test_mig_devices_are_counted_in_the_table():
+    found = read("table__h100-mig.txt")
+    assert (found["gpus/index-0/mig/current"], found["gpus/index-0/mig/devices"]) == ("Enabled", 4)
+
+
+def test_a_query_that_ends_inside_a_gpu_tells_what_stood_whole_and_says_so():
+    (part,) = parsed(FORMAT, (TEXTS / "query__cut__gpud.txt").read_text())
+    assert part.notes == ("nvidia-smi -q: the text ends inside GPU 1 of 8",)
+    assert part.facts["gpus/count"] == 8
+    assert not any(path.endswith(("/event_reasons", "/memory_total_mib")) for path in part.facts)
+    assert is_unknown(next(value for path, value in part.facts.items() if path.endswith("/holders")), "ends before")
+
+
+def test_a_remark_behind_the_driver_version_is_no_part_of_it():
+    found = read("query__2080__610.txt")
+    assert (found["driver/version"], found["cuda/driver"]) == ("610.57.04", "13.3")
+
+
+def test_the_power_limit_is_found_below_its_new_heading():
+    found = read("query__2080__610.txt")
+    assert next(value for path, value in found.items() if path.endswith("/power_limit_w")) == 250.0
+
+
+def test_an_err_in_a_cell_is_unknown_and_the_row_stands():
+    found = facts(FORMAT, ROW)
+    assert is_unknown(found["gpus/index-1/power_draw_w"], "ERR!")
+    assert (found["gpus/index-1/power_limit_w"], found["gpus/index-1/memory_used_mib"]) == (250.0, 593)
+    assert "gpus/count" not in found
+
+
+def test_the_banner_of_610_names_driver_and_cuda():
+    found = facts(FORMAT, KMD)
+    assert (found["driver/version"], found["cuda/driver"]) == ("610.43.03", "13.3")
+
+
+def test_a_row_that_was_cut_leaves_its_gpu_unknown():
+    assert is_unknown(facts(FORMAT, KMD)["gpus/index-1"], "cut")
+
+
+def test_memory_in_use_without_any_process_is_nobodys():
+    lines = [line for line in (TEXTS / "table__h100.txt").read_text().split("\n") if "memhog" not in line and "gpu_burn" not in line]
+    assert is_unknown(facts(FORMAT, "\n".join(lines))["gpus/index-0/holders"], "container")
+
+
+def test_the_xml_tells_what_the_collector_tells():
+    found = facts(FORMAT, XML.read_text())
+    assert found["driver/version"]
+    assert any(path.endswith("/memory_total_mib") for path in found)
+
+
+def test_a_list_tells_uuid_index_and_mig_devices():
+    text = f"GPU 0: NVIDIA H100 80GB HBM3 (UUID: {UUID})\n  MIG 3g.40gb     Device  0: (UUID: MIG-00000000-0000-0000-0000-000000000000)\n"
+    assert facts(FORMAT, text) == {
+        f"gpus/{UUID}/index": 0, f"gpus/{UUID}/name": "NVIDIA H100 80GB HBM3", f"gpus/{UUID}/mig/devices": 1, f"gpus/{UUID}/mig/current": "Enabled"}
+
+
+def test_links_below_a_gpu_are_counted():
+    text = f"GPU 0: NVIDIA H100 80GB HBM3 (UUID: {UUID})\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"
+    assert facts(FORMAT, text)[f"nvlink/{UUID}/inactive"] == 1
+
+
+def test_a_command_names_the_fields_of_rows_without_header():
+    text = "$ nvidia-smi --query-gpu=index,name,memory.used --format=csv,noheader\n0, NVIDIA L4, 12 MiB\n1, NVIDIA L4, 7 MiB\n"
+    assert facts(FORMAT, text)["gpus/index-1/memory_used_mib"] == 7
+
+
+def test_a_csv_row_that_was_cut_is_passed_over():
+    text = "index, name, memory.used [MiB], memory.total [MiB]\n0, NVIDIA L4, 12 MiB, 23034 MiB\n1, NVI"
+    assert "gpus/index-1/name" not in facts(FORMAT, text)
+
+
+def test_driver_and_library_of_two_versions_leave_all_gpus_unknown():
+    found = facts(FORMAT, "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 570.124\n")
+    assert is_unknown(found["gpus"], "mismatch")
+    assert found["nvml/version"] == "570.124"
+
+
+def test_a_gpu_without_handle_is_unknown_by_its_address():
+    assert is_unknown(facts(FORMAT, "Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error")["gpus/0000:cb:00.0"])
+
+
+def test_a_markdown_table_is_no_table_of_gpus():
+    assert stretches(FORMAT, "| model | tok/s |\n|---|---|\n| llama | 12 |\n")[0] == []
+
+
+def test_hostile_rows_give_no_number():
+    text = KMD.replace("21865MiB", "9" * 5000 + "MiB").replace("45C", "\x9b45C")
+    assert "gpus/index-0/memory_used_mib" not in facts(FORMAT, text)

@@ -1,0 +1,195 @@
+from driftwatch.dumps.read import read_dump
+from driftwatch.dumps.transcript import FORMAT
+from tests.dumps.reading import facts, is_unknown, parsed, stretches
+
+PROMPT = "root@gpu-7:/opt/sglang# "
+SHA = "3c1f0e" + "ab" * 29
+MMA = "nvidia_cutlass_dsl%2Fcute%2Fmma.py"
+
+
+def told(command, *output, after="$ true"):
+    return facts(FORMAT, "\n".join([f"$ {command}", *output, after, ""]))
+
+
+def test_a_listing_and_a_digest_of_one_file_have_one_path_whatever_the_home():
+    found = told(
+        "ls -l --time-style=long-iso ~/.config/vllm/nccl/cu12/; sha256sum ~/.config/vllm/nccl/cu12/libnccl.so.2.18.1",
+        "total 96264", "-rw-r--r-- 1 root root 98566144 2024-04-12 08:11 libnccl.so.2.18.1", f"{SHA}  /root/.config/vllm/nccl/cu12/libnccl.so.2.18.1")
+    top = "files/~%2F.config%2Fvllm%2Fnccl%2Fcu12%2Flibnccl.so.2.18.1"
+    assert (found[f"{top}/bytes"], found[f"{top}/sha256"]) == (98566144, SHA)
+
+
+def test_rounded_sizes_are_told_as_texts():
+    assert told("ls -lh /data", "-rw-r--r-- 1 a b 1.2G Apr 12 08:11 x.bin")["files/%2Fdata%2Fx.bin/size"] == "1.2G"
+
+
+def test_links_and_folders_are_told_apart():
+    found = told("ls -l /opt", "lrwxrwxrwx 1 root root 9 2024-01-01 00:00 cuda -> cuda-12.4", "drwxr-xr-x 2 root root 4096 2024-01-01 00:00 cuda-12.4")
+    assert found["files/%2Fopt%2Fcuda/link"] == "cuda-12.4"
+    assert found["folders/%2Fopt%2Fcuda-12.4/path"] == "/opt/cuda-12.4"
+
+
+def test_a_known_cache_is_told_by_its_name():
+    found = told("ls -ld --time-style=long-iso ~/.triton/cache; ls ~/.triton/cache | wc -l",
+                 "drwxrwxr-x 1190 user user 69632 2026-05-05 21:40 /home/user/.triton/cache", "1188")
+    assert (found["caches/triton/path"], found["caches/triton/entries"]) == ("~/.triton/cache", 1188)
+
+
+def test_the_ends_of_sorted_dates_are_the_oldest_and_the_newest():
+    found = told("find ~/.triton/cache -type f -printf '%TY-%Tm-%Td\\n' | sort | sed -n '1p;$p'", "2026-01-19", "2026-05-05")
+    assert (found["caches/triton/oldest"], found["caches/triton/newest"]) == ("2026-01-19", "2026-05-05")
+
+
+def test_a_head_of_dates_tells_no_newest():
+    assert "caches/triton/newest" not in told("find ~/.triton/cache -printf '%TY-%Tm-%Td\\n' | sort | head -2", "2026-01-19", "2026-01-20")
+
+
+def test_a_format_of_find_and_of_stat_is_read_by_its_own_words():
+    assert told("find /m -printf '%s %p\\n'", "12 /m/a b.safetensors")["files/%2Fm%2Fa b.safetensors/bytes"] == 12
+    assert told("stat -c '%n %s' /m/x", "/m/x 77")["files/%2Fm%2Fx/bytes"] == 77
+
+
+def test_stat_tells_size_mode_and_time():
+    found = told("stat /etc/nccl.conf", "  File: /etc/nccl.conf", "  Size: 31        \tBlocks: 8          IO Block: 4096   regular file",
+                 "Device: 802h/2050d\tInode: 1", "Access: (0644/-rw-r--r--)  Uid: (    0/    root)", "Modify: 2026-01-02 03:04:05.000000000 +0000")
+    assert found == {"files/%2Fetc%2Fnccl.conf/bytes": 31, "files/%2Fetc%2Fnccl.conf/mode": "0644",
+                     "files/%2Fetc%2Fnccl.conf/modified": "2026-01-02 03:04:05.000000000 +0000"}
+
+
+def test_counted_lines_are_told_by_file():
+    assert told("wc -l a.txt b.txt", "  12 a.txt", "   3 b.txt", "  15 total") == {"files/a.txt/lines": 12, "files/b.txt/lines": 3}
+
+
+def test_a_status_and_a_log_are_told_as_the_git_collector_tells_them():
+    found = told("git -C /sgl-workspace/sglang log -1 --format='%H %cI'; git -C /sgl-workspace/sglang status --porcelain",
+                 "a" * 40 + " 2026-05-17T10:00:00+02:00", " M python/sglang/a.py", "?? notes.txt")
+    assert (found["git/sglang/head"], found["git/sglang/committed_at"], found["git/sglang/dirty"]) == ("a" * 40, "2026-05-17T08:00:00Z", True)
+    assert found["git/sglang/files/notes.txt"]["status"] == "??"
+
+
+def test_a_status_that_printed_nothing_is_clean_only_where_another_prompt_follows():
+    assert told("git -C /w/aiter status --porcelain")["git/aiter/dirty"] is False
+    assert "git/aiter/dirty" not in facts(FORMAT, "$ git -C /w/aiter status --porcelain\n")
+
+
+def test_a_whole_status_tells_of_all_files():
+    (part,) = parsed(FORMAT, "$ git -C /w/aiter status -s\n$ true\n")
+    assert part.tells == ("git/aiter/files/*",)
+
+
+def test_a_long_status_tells_branch_distance_and_files():
+    found = facts(FORMAT, PROMPT + "git status\nOn branch main\nYour branch is ahead of 'origin/main' by 2 commits.\n\nChanges not staged for commit:\n"
+                  '  (use "git add <file>..." to update what will be committed)\n\tmodified:   python/x.py\n\nUntracked files:\n  (use "git add")\n\tnew.py\n\n'
+                  'no changes added to commit (use "git add")\n' + PROMPT + "true\n")
+    assert (found["git/sglang/branch"], found["git/sglang/ahead"], found["git/sglang/behind"]) == ("main", 2, 0)
+    assert {path: found[path]["status"] for path in found if "/files/" in path} == {"git/sglang/files/python%2Fx.py": ".M", "git/sglang/files/new.py": "??"}
+
+
+def test_the_log_of_another_branch_is_no_head():
+    assert "git/repository/head" not in told("git log origin/main --oneline -1", "abc1234 a commit")
+
+
+def test_a_remote_loses_its_password():
+    assert told("git remote -v", "origin\thttps://me:secret@git.example/x.git (fetch)")["git/repository/remotes/origin"] == "https://git.example/x.git"
+
+
+def test_exact_room_is_bytes_and_rounded_room_a_text():
+    head = "Filesystem     1K-blocks  Used Available Use% Mounted on"
+    assert told("df", head, "shm  65536 4 65532 1% /dev/shm")["shm/size_bytes"] == 65536 * 1024
+    rounded = told("df -h", "Filesystem      Size  Used Avail Use% Mounted on", "/dev/nvme0n1p2  1.8T  1.2T  500G  71% /")
+    assert (rounded["disks/%2F/size"], rounded["mounts/%2F/source"]) == ("1.8T", "/dev/nvme0n1p2")
+    assert "disks/%2F/size_bytes" not in rounded
+
+
+def test_limits_are_numbers_in_bytes_or_unlimited():
+    found = told("ulimit -a", "core file size          (blocks, -c) 0", "max locked memory       (kbytes, -l) 64", "open files                      (-n) 1024",
+                 "stack size              (kbytes, -s) unlimited")
+    assert found == {"limits/locked_memory_bytes/soft": 65536, "limits/open_files/soft": 1024, "limits/stack_size_bytes/soft": "unlimited"}
+    assert told("ulimit -n", "1048576") == {"limits/open_files/soft": 1048576}
+
+
+def test_the_build_number_of_uname_is_no_version():
+    line = "Linux box 6.5.0-1027-oem #28-Ubuntu SMP PREEMPT_DYNAMIC Thu Jul 25 13:32:46 UTC 2024 x86_64 GNU/Linux"
+    assert told("uname -a", line) == {"kernel/release": "6.5.0-1027-oem"}
+
+
+def test_dmesg_is_counted_by_class():
+    found = told("dmesg | grep -i xid", "[ 1843.308145] NVRM: Xid (PCI:0000:0b:00): 79, pid=11431, GPU has fallen off the bus.")
+    assert found["kernel_log/xid"]["count"] == 1
+
+
+def test_printed_expressions_are_told_by_the_common_paths():
+    found = told("python -c 'import torch; print(torch.__version__); print(torch.version.cuda); print(torch._C._GLIBCXX_USE_CXX11_ABI)'",
+                 "2.6.0+cu124", "12.4", "False")
+    assert found == {"torch/version": "2.6.0+cu124", "torch/cuda": "12.4", "transcript/python/torch._C._GLIBCXX_USE_CXX11_ABI": "False"}
+
+
+def test_an_interactive_session_is_read():
+    assert facts(FORMAT, ">>> import sgl_kernel\n>>> sgl_kernel.__version__\n'0.3.17'\n") == {"packages/sgl-kernel/imported_version": "0.3.17"}
+
+
+def test_a_traceback_is_no_printed_value():
+    found = told('python -c "import torch; print(torch.__version__)"', "Traceback (most recent call last):", '  File "<string>", line 1')
+    assert "torch/version" not in found
+
+
+def test_a_file_that_two_records_name_is_told_as_the_collectors_tell_it():
+    disk, other = "yRcZZKWko3FxYxQop-OHHNVnl1Vyn7p0DwrkdeXG8yk", "T8iJjTYINVx5TKPJ0UsqcEpcYgQaQCvcOogVlPZgCoI"
+    (part,) = parsed(FORMAT, "\n".join([
+        "$ python - <<'PY'  # who owns it", "nvidia_cutlass_dsl/cute/mma.py", f"  on disk             sha256={disk} size=13904",
+        f"  RECORD libs-base 4.5.0 sha256={other} size=15232", f"  RECORD libs-cu13 4.5.0 sha256={disk} size=13904", ""]))
+    assert part.facts[f"packages/libs-base/altered/{MMA}"]["recorded_size"] == 15232
+    assert part.facts[f"python/owned_twice/{MMA}"] == {"by": ["libs-base", "libs-cu13"], "bytes_of": ["libs-cu13"]}
+    assert f"packages/libs-cu13/altered/{MMA}" in part.tells
+    assert f"packages/libs-cu13/altered/{MMA}" not in part.facts
+
+
+def test_pip_show_tells_a_version():
+    assert told("pip show flash-attn | head -2", "Name: flash-attn", "Version: 2.7.4.post1") == {"packages/flash-attn/version": "2.7.4.post1"}
+
+
+def test_the_lines_of_an_unknown_command_are_kept_by_their_keys():
+    found = told("ibstatx mlx5_0", "CA type: MT4129", "Port 1:", "\tState: Active", "\tRate: 400", "all good", after="")
+    assert found == {"transcript/ibstatx mlx5_0/CA type": "MT4129", "transcript/ibstatx mlx5_0/Port 1/State": "Active",
+                     "transcript/ibstatx mlx5_0/Port 1/Rate": "400", "transcript/ibstatx mlx5_0/all good": True}
+
+
+def test_a_command_at_the_start_of_a_fence_needs_no_prompt():
+    text = "It broke.\n```bash\ndocker info|grep -i runtime\n Runtimes: io.containerd.runc.v2 runc\n Default Runtime: runc\n```\n"
+    assert facts(FORMAT, text) == {"container_runtime/runtimes": ["io.containerd.runc.v2", "runc"], "container_runtime/default": "runc"}
+
+
+def test_a_command_without_output_in_a_list_of_commands_tells_nothing():
+    assert facts(FORMAT, "```\npip list\nnvcc --version\nnvidia-smi # get the CUDA version\n```\n") == {}
+
+
+def test_headings_comments_and_prices_are_no_commands():
+    assert stretches(FORMAT, "# packages in environment at /opt\n# Name  Version\n## Environment\nIt costs $ 5 a day\n> quoted\n")[0] == []
+
+
+def test_the_host_of_the_prompt_is_the_host_and_a_container_id_is_none():
+    assert [part.host for part in parsed(FORMAT, PROMPT + "uname -r\n6.8.0-40-generic\n")] == ["gpu-7"]
+    assert [part.host for part in parsed(FORMAT, "root@3fa9c1d2e4b5:/# uname -r\n6.8.0-40-generic\n")] == [None]
+
+
+def test_prose_below_a_known_command_is_left_alone():
+    (one,), _ = stretches(FORMAT, "$ uname -r\n6.8.0-40-generic\nSo I tried another kernel.\n")
+    assert (one.first, one.after) == (0, 2)
+
+
+def test_a_table_below_its_command_is_left_to_its_own_format():
+    snapshot = read_dump("$ uname -r\n6.8.0-40-generic\n$ pip list\nPackage Version\n------- -------\nnumpy   2.3.5\ntorch   2.9.1\n", "paste")
+    assert (snapshot.facts["kernel/release"], snapshot.facts["packages/torch/version"]) == ("6.8.0-40-generic", "2.9.1")
+
+
+def test_a_variable_that_is_secret_is_masked():
+    snapshot = read_dump("$ echo $HF_TOKEN\nhf_abcdefghijklmnopqrstuvwxyz0123456789\n$ uname -r\n6.8.0-40-generic\n", "paste")
+    assert "hf_abc" not in str(snapshot.facts)
+
+
+def test_an_unbalanced_quote_and_a_deep_program_end_in_nothing():
+    assert facts(FORMAT, "$ echo 'a\nx: 1\n$ python -c '" + "(" * 3000 + "'\n1\n") is not None
+
+
+def test_a_refused_class_stays_open():
+    assert not any(is_unknown(value) for value in told("dmesg", "dmesg: read kernel buffer failed: Operation not permitted").values())
