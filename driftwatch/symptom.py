@@ -1,12 +1,14 @@
-"""How a failure shows: its class and its decisive line, told from a server's log or from what a snapshot holds of one. Pure; reads nothing."""
+"""How a failure shows: its class and its decisive line, told from a server's log or from what a snapshot holds of one. Pure; opens nothing."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from driftwatch.agent.log_errors import bare, failure_in, kind_of
 from driftwatch.agent.redact import Redactor
 from driftwatch.agent.server_log import last_run
+from driftwatch.log_stream import CODE_FILE, LONGEST_FRAME, condense
 from driftwatch.model import Snapshot, Symptom
 
 SYMPTOM_CLASSES = ("oom", "startup-crash", "import-error", "runtime-crash", "hang", "slow", "wrong-output", "accuracy", "device-lost")
@@ -15,6 +17,7 @@ SYMPTOM_CLASSES = ("oom", "startup-crash", "import-error", "runtime-crash", "han
 _FAULT = re.compile(
     r"illegal (?:instruction|memory access|address)|misaligned address|device-side assert|CUDNN_STATUS_|CUBLAS_STATUS_|Segmentation fault|Bus error|ECC error",
     re.IGNORECASE)
+_MOST_FRAMES = 60
 _UNFINISHED = re.compile(r"(?:(\d{1,2})%.*\|.*\[\d+:\d\d|\bbegin\b|\bWaiting for\b|\bInitializing\b)", re.IGNORECASE)
 
 
@@ -24,6 +27,12 @@ def class_of(line: str, *, was_ready: bool) -> str:
     if kind:
         return kind
     return "runtime-crash" if was_ready or _FAULT.search(line) else "startup-crash"
+
+
+def trace_of(text: str) -> str:
+    """Return the lines of the last run's tracebacks that name a file of code, the last ones, each without its prefix; empty where there is none."""
+    lines = [bare(line[:LONGEST_FRAME]) for line in last_run(text).splitlines() if CODE_FILE.search(line[:LONGEST_FRAME])]
+    return "\n".join(lines[-_MOST_FRAMES:])
 
 
 def classify(text: str) -> Symptom | None:
@@ -37,6 +46,11 @@ def classify(text: str) -> Symptom | None:
         return Symptom(class_of(failure.line, was_ready=failure.was_ready), Redactor().text(failure.line), None)
     last = bare(run.rstrip().rpartition("\n")[2].rpartition("\r")[2])
     return Symptom("hang", Redactor().text(last)[:500], None) if _UNFINISHED.search(last) else None
+
+
+def classify_stream(chunks: Iterable[bytes]) -> Symptom | None:
+    """Return the symptom that a log of any length shows, read as a stream; of a log of a few MiB it is that of its whole text."""
+    return classify(condense(chunks).text)
 
 
 def of_snapshot(snapshot: Snapshot) -> Symptom | None:

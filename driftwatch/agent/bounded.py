@@ -114,8 +114,14 @@ def _end(child: "subprocess.Popen[bytes]") -> List[Dict[str, Any]]:
 
 def apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
     """Return the bytes that a question gives when it is asked in a child of its own. TimedOut after ``deadline_s``; Unreadable if the child failed."""
-    reader, writer = os.pipe()
-    child = os.fork()
+    pipe: Tuple[int, ...] = ()
+    try:
+        pipe = reader, writer = os.pipe()
+        child = os.fork()
+    except OSError as failed:
+        for end in pipe:
+            os.close(end)
+        raise Unreadable("%s: no child could be started to look there: %s" % (what, failed.strerror)) from None
     if child == 0:
         _answer(question, writer)
     os.close(writer)

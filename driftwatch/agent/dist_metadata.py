@@ -91,7 +91,7 @@ def parse_metadata(text: str) -> Metadata:
     """Return name, version and requirements from the head of a metadata file; Unreadable where it names none."""
     if not text:
         raise Unreadable("it is empty")
-    head = text.replace("\r\n", "\n").partition("\n\n")[0]
+    head, has_end, _ = (text.replace("\r\n", "\n") if "\r" in text else text).partition("\n\n")
     if "\0" in head:
         raise Unreadable("it holds NUL bytes")
     fields: Dict[str, List[str]] = {}
@@ -100,11 +100,13 @@ def parse_metadata(text: str) -> Metadata:
     name, version = fields.get("name", [""])[0], fields.get("version", [""])[0]
     if not _NAME.match(name) or not version:
         raise Unreadable("it has no %s" % ("name" if not version and not name else "version" if not version else "valid name: %r" % name[:80]))
-    return Metadata(name, version, tuple(fields.get("requires-dist", ())), _foreign(head))
+    return Metadata(name, version, tuple(fields.get("requires-dist", ())), _foreign(head + "\n" if has_end else head))
 
 
 def _foreign(head: str) -> str:
     """Return a sentence on the first byte that is no UTF-8, or "". The last line may have been cut within a letter."""
+    if head.isascii():
+        return ""
     whole = head.rpartition("\n")[0]
     found = re.search("[\udc80-\udcff]", whole)
     return "byte 0x%02x on line %d is no UTF-8" % (ord(found.group()) - 0xDC00, whole.count("\n", 0, found.start()) + 1) if found else ""

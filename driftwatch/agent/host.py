@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .probe import Absent, Refusal, Unknown, Unreadable
 from .redact import Redactor
@@ -36,12 +37,16 @@ class Ran(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """The SHA-256 of a file's bytes (hex), their count, and the times of the file at the end of the read (None on a recorded host)."""
+    """The SHA-256 of a file's bytes (hex), their count, and the times of the file at the end of the read (None on a recorded host).
+
+    ``inode`` is there where the same times, size and inode mean the same bytes: the last change was well before the read.
+    """
 
     sha256: str
     size: int
     mtime_ns: Optional[int]
     ctime_ns: Optional[int]
+    inode: Optional[int] = None
 
 
 class Space(NamedTuple):
@@ -54,6 +59,13 @@ class Space(NamedTuple):
     inodes_free: Optional[int] = None
 
 
+class Answer(NamedTuple):
+    """What a server on this host answered to a GET: its HTTP status and the body as text."""
+
+    status: int
+    body: str
+
+
 class Target(NamedTuple):
     """What to look at: an interpreter, its site-packages folders (first wins), the SGLang source tree if any, and why these."""
 
@@ -64,7 +76,7 @@ class Target(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What the controller asked for. Paths are paths on the host."""
+    """What the controller asked for. Paths are paths on the host. ``known``: {root: {unit: key}} of the files that it knows (known_files.py)."""
 
     pythons: Tuple[str, ...] = ()
     source: Optional[str] = None
@@ -74,6 +86,7 @@ class Settings(NamedTuple):
     env_prefixes: Tuple[str, ...] = ()
     also_show: Tuple[str, ...] = ()
     byte_budget: int = 2 << 30
+    known: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class Host:
@@ -143,6 +156,15 @@ class Host:
         found: Space = self.root.statvfs_apart(path, deadline_s)
         return found
 
+    def ask_loopback(self, port: int, path: str, deadline_s: float = 3.0) -> Answer:
+        """Return what this host's own loopback address (127.0.0.1, else ::1) answers to a GET, at most 1 MiB. No other host is ever asked.
+
+        It is asked in a child of its own: a server that does not answer is TimedOut after ``deadline_s``, a port where nothing listens Absent.
+        """
+        self.asking("GET http://127.0.0.1:%d%s" % (port, path))
+        answer: Answer = self.root.ask_loopback(port, path, deadline_s)
+        return answer
+
     def list(self, path: str) -> List[str]:
         """Return the sorted names in a folder."""
         self.asking("list " + path)
@@ -178,7 +200,7 @@ class Host:
     def walk(self, top: str, skip: Tuple[str, ...] = ("__pycache__",), depth: int = 64) -> Iterator[Tuple[str, Any]]:
         """Yield ``(path below top, Stat)`` of all that is no folder, in sorted order, following no link.
 
-        Where a folder below cannot be listed, ``(its path, Unknown)`` is yielded instead; folders deeper than ``depth`` likewise.
+        Where a folder below cannot be listed or a name cannot be looked at, ``(its path, Unknown)`` is yielded instead; folders deeper than ``depth`` likewise.
         """
         stack = [""]
         while stack:
@@ -194,17 +216,17 @@ class Host:
             folders = []
             for name, stat in entries or ():
                 path = below + "/" + name if below else name
-                if stat.kind == "dir":
+                if isinstance(stat, Stat) and stat.kind == "dir":
                     if name not in skip:
                         folders.append(path)
                 else:
                     yield path, stat
             stack.extend(reversed(folders))
 
-    def entries(self, path: str) -> List[Tuple[str, Stat]]:
-        """Return the sorted names in a folder, each with its lstat; what vanished meanwhile is left out."""
+    def entries(self, path: str) -> List[Tuple[str, Any]]:
+        """Return the sorted names in a folder, each with its lstat, Unknown where that failed; what vanished meanwhile is left out."""
         self.asking("list " + path)
-        found: List[Tuple[str, Stat]] = self.root.entries(path)
+        found: List[Tuple[str, Any]] = self.root.entries(path)
         return found
 
     def sha256(self, path: str, limit: int = 2 << 30) -> Digest:
@@ -226,13 +248,18 @@ class Host:
 
         large = [one for one in files if one[1] > MIB]
         read([one for one in files if one[1] <= MIB])
-        if large[1:]:
-            second = threading.Thread(target=read, args=(large[1::2],), daemon=True)
-            second.start()
-            read(large[::2])
-            second.join()
-        else:
+        if not large[1:]:
             read(large)
+            return found
+        ours, theirs = halves(large)
+        second = threading.Thread(target=read, args=(theirs,), daemon=True)
+        try:
+            second.start()
+        except RuntimeError:  # the host lets us start no second thread
+            read(large)
+            return found
+        read(ours)
+        second.join()
         return found
 
     def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None, cap: int = MIB) -> Ran:
@@ -292,6 +319,17 @@ class Host:
     def try_run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Any:
         """Return what a command printed (:class:`Ran`), None if there is no such command, else Unknown."""
         return self.attempt(self.run, argv, deadline_s, env)
+
+
+def halves(files: List[Tuple[str, int]]) -> Tuple[List[Tuple[str, int]], List[Tuple[str, int]]]:
+    """Return files, each with its bytes, in two parts of about as many bytes."""
+    parts: Tuple[List[Tuple[str, int]], List[Tuple[str, int]]] = ([], [])
+    sizes = [0, 0]
+    for one in sorted(files, key=lambda file: -file[1]):
+        at = int(sizes[1] < sizes[0])
+        parts[at].append(one)
+        sizes[at] += one[1]
+    return parts
 
 
 def sha256_of(data: bytes) -> str:

@@ -43,13 +43,13 @@ _WRAPPER = re.compile(
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
 _CHAIN = re.compile(r"was the direct cause of|another exception occurred")
-_SERVED = re.compile(
+SERVED = re.compile(
     r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\" 200|Application startup complete"
     r"|Uvicorn running|llama runner started")
-_PROGRESS = re.compile(
+PROGRESS = re.compile(
     r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .{0,200}(?:begin|end)|Init (?:torch distributed|parallel)"
     r"|Model loading took|GPU KV cache size")
-_HINT = re.compile(
+HINT = re.compile(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
     r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -100,8 +100,8 @@ def kind_of(line: str) -> str:
 def failure_in(text: str) -> Optional[Failure]:
     """Return why the run that a log tells of failed, or None where it tells of no failure after which nothing was served."""
     was_ready = READY.search(text) is not None
-    served = max((found.end() for found in _SERVED.finditer(text)), default=0)
-    candidates, ranks = _candidates(text[served:], max((found.start() for found in _PROGRESS.finditer(text, served)), default=served) - served)
+    served = max((found.end() for found in SERVED.finditer(text)), default=0)
+    candidates, ranks = _candidates(text[served:], max((found.start() for found in PROGRESS.finditer(text, served)), default=served) - served)
     if not candidates:
         return None
     best = max(candidates, key=lambda one: (one.weight, one.place))
@@ -115,7 +115,7 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
     place = 0
     is_chained = False
     for whole in text.splitlines(keepends=True):
-        if _HINT.search(whole):
+        if HINT.search(whole):
             raw = whole[:LINE]
             line = bare(raw)
             if line.startswith("what():") and found and found[-1].line.startswith("terminate called"):

@@ -182,6 +182,7 @@ FIELDS: Tuple[Tuple[str, Tuple[str, ...], Callable[[ET.Element, Tuple[str, ...]]
     ("mig/devices", ("mig_mode/current_mig", "mig_devices/mig_device"), _devices),
     ("persistence", ("persistence_mode",), _word),
     ("compute_mode", ("compute_mode",), _word),
+    ("compute_capability", ("compute_capability", "compute_cap"), _word),
     ("vbios", ("vbios_version",), _word),
     ("link/generation", ("pci/pci_gpu_link_info/pcie_gen/current_link_gen",), _number),
     ("link/generation_max", ("pci/pci_gpu_link_info/pcie_gen/max_link_gen",), _number),

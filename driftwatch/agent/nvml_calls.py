@@ -190,6 +190,10 @@ def _compute_mode(number: int) -> str:
     return COMPUTE_MODES[number] if number < len(COMPUTE_MODES) else str(number)
 
 
+def _capability(pair: Sequence[int]) -> str:
+    return "%d.%d" % (pair[0], pair[1])
+
+
 def _utilization(rates: Any) -> int:
     return int(rates.gpu)
 
@@ -225,6 +229,7 @@ FIELDS: Tuple[Field, ...] = (
     ("mig", ("nvmlDeviceGetMigMode",), (), _modes),
     ("persistence", ("nvmlDeviceGetPersistenceMode",), (), _switch),
     ("compute_mode", ("nvmlDeviceGetComputeMode",), (), _compute_mode),
+    ("compute_capability", ("nvmlDeviceGetCudaComputeCapability",), (), _capability),
     ("vbios", ("nvmlDeviceGetVbiosVersion",), (), str),
     ("link/generation", ("nvmlDeviceGetCurrPcieLinkGeneration",), (), int),
     ("link/generation_max", ("nvmlDeviceGetMaxPcieLinkGeneration",), (), int),

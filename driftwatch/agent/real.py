@@ -12,14 +12,18 @@ import json
 import os
 import stat
 import time
+from operator import itemgetter
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 from . import bounded
-from .host import Digest, Ran, Space, Stat
-from .probe import Absent, Denied, Refusal, Unreadable
+from .host import Answer, Digest, Ran, Space, Stat
+from .probe import Absent, Denied, Refusal, Unknown, Unreadable
 
 CHUNK = 1 << 20
 LATE = 0.8
+WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or an image's were all made the same
+SETTLED_NS = 2 * WHOLE_S_NS  # a file changed later than this before it was read can change again within one tick of its clock
+KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
 Question = Callable[[Callable[[int, int], bytes], int], Any]
 
@@ -111,9 +115,15 @@ class RealRoot:
         """Return ``""`` and what was found, or the status and the reason of a refusal."""
         try:
             descriptor = self._open(path)
-            return "", question(lambda offset, size: _read_at(descriptor, offset, size, path), os.fstat(descriptor).st_size)
+            return "", question(lambda offset, size: _read_at(descriptor, offset, size, path), _fstat(descriptor, path).st_size)
         except Refusal as refusal:
             return refusal.status, str(refusal) if path in str(refusal) else "%s: %s" % (path, refusal)
+
+    def ask_loopback(self, port: int, path: str, deadline_s: float) -> Answer:
+        """Return what our own loopback address answers, asked in a child that is given up after ``deadline_s``."""
+        from .loopback import fetch  # noqa: PLC0415  # only a probe that asks a server pays for socket
+
+        return Answer(*self.apart(lambda _is_late: fetch(port, path, CHUNK), deadline_s, "http://127.0.0.1:%d%s" % (port, path))[0])
 
     def names(self, path: str) -> List[str]:
         """Return the names in a folder, in no order."""
@@ -122,11 +132,11 @@ class RealRoot:
         except OSError as failed:
             refuse(path, failed)
 
-    def entries(self, path: str) -> List[Tuple[str, Stat]]:
-        """Return the sorted names in a folder with the lstat of each."""
+    def entries(self, path: str) -> List[Tuple[str, Any]]:
+        """Return the sorted names in a folder, each with its lstat, or Unknown where that failed."""
         try:
             with os.scandir(path) as found:
-                return sorted((entry.name, _stat(entry.stat(follow_symlinks=False))) for entry in _present(found))
+                return sorted(_looked_at(found), key=itemgetter(0))
         except OSError as failed:
             refuse(path, failed)
 
@@ -157,19 +167,21 @@ class RealRoot:
     def sha256(self, path: str, limit: int) -> Digest:
         """Return the digest of a regular file that held still while it was read; three tries, then Unreadable with both times."""
         for _ in range(3):
+            settled_ns = time.time_ns() - SETTLED_NS
             descriptor = self._open(path, os.O_NOFOLLOW)
             try:
-                before = os.fstat(descriptor)
+                before = _fstat(descriptor, path)
                 if before.st_size > limit:
                     raise Unreadable("%s: too large, not hashed: %d bytes" % (path, before.st_size))
                 digest, size = _hash(descriptor, before.st_size, path)
-                after = os.fstat(descriptor)
+                after = _fstat(descriptor, path)
             finally:
                 os.close(descriptor)
             if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size):
                 if size != after.st_size:
                     raise Unreadable("%s: size changed while read: %d bytes told, %d read" % (path, after.st_size, size))
-                return Digest(digest, size, after.st_mtime_ns, after.st_ctime_ns)
+                is_settled = before.st_ctime_ns == after.st_ctime_ns < settled_ns and after.st_ctime_ns % WHOLE_S_NS
+                return Digest(digest, size, after.st_mtime_ns, after.st_ctime_ns, after.st_ino if is_settled else None)
         raise Unreadable("%s: changing while it is read: mtime_ns %d, then %d" % (path, before.st_mtime_ns, after.st_mtime_ns))
 
     def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = bounded.CAP) -> Tuple[Ran, str]:
@@ -202,7 +214,7 @@ class RealRoot:
             if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP):
                 raise Unreadable("%s: not a regular file" % path) from None
             refuse(path, failed)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if not stat.S_ISREG(_fstat(descriptor, path).st_mode):
             os.close(descriptor)
             raise Unreadable("%s: not a regular file" % path)
         return descriptor
@@ -225,19 +237,33 @@ def _space(path: str) -> Space:
     return Space(told.f_blocks * unit, (told.f_blocks - told.f_bfree) * unit, told.f_bavail * unit, told.f_files, told.f_ffree)
 
 
-def _present(found: Iterator["os.DirEntry[str]"]) -> Iterator["os.DirEntry[str]"]:
-    """Yield the entries that can still be asked for their lstat."""
+def _looked_at(found: Iterator["os.DirEntry[str]"]) -> Iterator[Tuple[str, Any]]:
+    """Yield the names with their lstat; what vanished meanwhile is left out, one that fails costs itself and not its folder."""
     for entry in found:
         try:
-            entry.stat(follow_symlinks=False)
+            yield entry.name, _stat(entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             continue
-        yield entry
+        except OSError as failed:
+            yield entry.name, _unknown(entry.path, failed)
+
+
+def _unknown(path: str, failed: OSError) -> Unknown:
+    try:
+        refuse(path, failed)
+    except Refusal as refusal:
+        return Unknown(refusal.status, str(refusal))
+
+
+def _fstat(descriptor: int, path: str) -> os.stat_result:
+    try:
+        return os.fstat(descriptor)
+    except OSError as failed:
+        refuse(path, failed)
 
 
 def _stat(found: os.stat_result) -> Stat:
-    kind = "file" if stat.S_ISREG(found.st_mode) else "dir" if stat.S_ISDIR(found.st_mode) else "link" if stat.S_ISLNK(found.st_mode) else "other"
-    return Stat(kind, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_uid)
+    return Stat(KINDS.get(stat.S_IFMT(found.st_mode), "other"), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_uid)
 
 
 def _read_up_to(descriptor: int, limit: int, path: str) -> bytes:

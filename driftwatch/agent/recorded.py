@@ -231,6 +231,10 @@ class RecordedRoot:
         except Unreadable as refusal:
             raise Unreadable("%s: %s" % (path, refusal)) from None
 
+    def ask_loopback(self, port: int, path: str, _deadline_s: float) -> NoReturn:
+        """Refuse: what a server would answer is not part of a recording."""
+        raise NotRecorded("http://127.0.0.1:%d%s: a server cannot be asked on a recorded host" % (port, path))
+
     def names(self, path: str) -> List[str]:
         """Return the names in a folder."""
         real = self.real(path)

@@ -79,6 +79,7 @@ class Runner:
         self.stop_at = self.end_at - min(CLOSING_S, deadline_s / 3)
         self.running: Dict[int, Running] = {}
         self.targets: Tuple[Target, ...] = ()
+        self.untargeted: Dict[str, Any] = {}
         self.has_targets = all(one.name != "targets" for one in plan)
         self.left: Set[int] = set()
         self.pending = bytearray()
@@ -142,13 +143,14 @@ class Runner:
             self._start(planned)
 
     def _start(self, planned: Planned) -> None:
-        asking = mmap.mmap(-1, ASKING_BYTES)
-        reader, writer = os.pipe()
+        pipe: Tuple[int, ...] = ()
         try:
+            asking = mmap.mmap(-1, ASKING_BYTES)
+            pipe = reader, writer = os.pipe()
             pid = os.fork()
         except OSError as failed:
-            os.close(reader)
-            os.close(writer)
+            for end in pipe:
+                os.close(end)
             self._tell(planned, 0.0, {"status": "error", "reason": "no child could be started: %s" % failed.strerror}, [])
             self.has_targets = self.has_targets or planned.name == "targets"
             return
@@ -302,6 +304,10 @@ class Runner:
         return {"status": "died", "reason": reason + ("; it was asking: %s" % question if question else "")}
 
     def _tell(self, planned: Planned, elapsed_s: float, outcome: Dict[str, Any], left_behind: List[Dict[str, Any]]) -> None:
+        if planned.name == "targets" and outcome["status"] not in ("ok", "absent"):
+            self.untargeted = dict(outcome, reason="the interpreters to look at are not known: targets: %s" % outcome.get("reason", ""))
+        elif planned.needs_targets and not self.targets and outcome["status"] == "not_recorded":
+            outcome = dict(outcome, **self.untargeted)
         frame = {"frame": "probe", "probe": planned.name, "elapsed_s": round(elapsed_s, 3), "deadline_s": planned.deadline_s}
         self.emit(dict(frame, **outcome, **({"left_behind": left_behind} if left_behind else {})))
 

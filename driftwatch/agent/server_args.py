@@ -65,17 +65,17 @@ def literal(text: str) -> Any:
         value = ast.literal_eval(enum.group(1) if enum else text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return text[:LONGEST]
-    return _as_json(value)
+    return as_json(value)
 
 
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Return a literal in JSON's own kinds; a number with more than three decimals as its text, so that no digit is lost."""
     if isinstance(value, dict):
-        return {str(key): _as_json(one) for key, one in value.items()}
+        return {str(key): as_json(one) for key, one in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, (list, tuple)):
-        return [_as_json(one) for one in value]
+        return [as_json(one) for one in value]
     if isinstance(value, float):
         return value if abs(value) < 1e15 and round(value, 3) == value else repr(value)  # not so for NaN and infinity
     return value if isinstance(value, (str, bool, int)) or value is None else repr(value)

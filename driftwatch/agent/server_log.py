@@ -31,7 +31,7 @@ _VLLM = (
     ("tokens", re.compile(r"GPU KV cache size: ([\d,]+) tokens")),
     ("version", re.compile(r"API server version (\S+)")),
 )
-_STARTS = {"sglang": ("server_args=ServerArgs(", "server_args={"), "vllm": ("vLLM API server version", "non-default args: {", " args: Namespace(")}
+STARTS = {"sglang": ("server_args=ServerArgs(", "server_args={"), "vllm": ("vLLM API server version", "non-default args: {", " args: Namespace(")}
 
 
 class Run(NamedTuple):
@@ -64,7 +64,7 @@ def last_run(text: str) -> str:
 
 
 def _last_run(text: str) -> Tuple[str, str, Optional[Dict[str, Any]]]:
-    place, framework = max((text.rfind(mark), framework) for framework, marks in _STARTS.items() for mark in marks)
+    place, framework = max((text.rfind(mark), framework) for framework, marks in STARTS.items() for mark in marks)
     if place < 0:
         return _guess(text), text, None
     return framework, text[_beginning(text, framework, place):], _arguments(text, framework, place)

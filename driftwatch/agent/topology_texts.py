@@ -65,8 +65,8 @@ def parse_nvlink(text: str) -> Dict[str, Any]:
             found[uuid] = {"active": 0}
         elif block.strip() and "does not have or support" not in block:
             found[uuid] = Unknown("error", "nvidia-smi nvlink -s: %s" % " ".join(block.split())[:200])
-    if text.strip() and not re.search(r"^GPU \d+: ", text, re.MULTILINE):
-        raise Unreadable("nvidia-smi nvlink -s: %s" % " ".join(text.split())[:200])
+    if not re.search(r"^GPU \d+: ", text, re.MULTILINE):
+        raise Unreadable("nvidia-smi nvlink -s: %s" % (" ".join(text.split())[:200] or "it printed nothing"))
     return found
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from driftwatch.agent.probe import Probe
+from driftwatch.capture.known import Recall, is_of_same, tree_fact
 from driftwatch.capture.plan import Plan
 from driftwatch.model import STATUSES, ProbeResult
 
@@ -19,6 +20,7 @@ class Fold:
     outcomes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     begin: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[Mapping[str, Any], ...] = ()
+    recall: Recall = field(default_factory=lambda: Recall({}))
 
     def take(self, frame: Mapping[str, Any]) -> None:
         """Add what one frame tells; frames of other kinds are for those who watch."""
@@ -34,8 +36,16 @@ class Fold:
     def _fact(self, path: str, value: Any) -> None:
         if path == "targets" and isinstance(value, list):
             self.targets = tuple(value)
+        elif is_of_same(path):
+            self.facts.update(self.recall.facts(self._root_above(path), path))
         else:
             self.facts[path] = value
+            if path.startswith("sources/") and path.endswith("/count") and self._root_above(path) in self.recall.known:
+                self.facts.update(tree_fact(self.facts, path))
+
+    def _root_above(self, path: str) -> str:
+        """Return the top folder of the source tree that a fact is of."""
+        return str(self.facts.get("/".join([*path.split("/")[:2], "root"])))
 
     def probes(self, plan: Plan, lost: str) -> dict[str, ProbeResult]:
         """Return what became of every probe there is. ``lost`` is why a planned one that told nothing is lost."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from driftwatch.agent import recorded
 from driftwatch.agent.probe import Refusal
 from driftwatch.capture.bundle import bundle, payload
 from driftwatch.capture.fold import Fold
+from driftwatch.capture.known import Known, Recall, keys_of
 from driftwatch.capture.plan import CaptureError, Plan
 from driftwatch.model import Snapshot
 from driftwatch.transports.local import LocalTransport
@@ -33,6 +34,7 @@ class Order:
     """What to ask and with which settings. Paths are paths on the host; ``key`` is the host's own redaction key, ``key_id`` names it.
 
     ``packages`` (modules; none: the agent's own list) and ``env_prefixes`` are the profile's; its name is kept where it is not the usual one ("").
+    ``known`` are the source files that earlier snapshots of this host read (capture/known.py).
     """
 
     plan: Plan
@@ -49,6 +51,7 @@ class Order:
     packages: tuple[str, ...] = ()
     env_prefixes: tuple[str, ...] = ()
     profile: str = ""
+    known: Known = field(default_factory=dict)
 
 
 def take_snapshot(host: str, transport: Transport, order: Order, taken_at: str) -> Snapshot:
@@ -81,7 +84,7 @@ def _unreachable(described: Mapping[str, Any], order: Order) -> Snapshot:
 
 def _take(host: str, transport: Transport, order: Order, taken_at: str, *, recorded_at: str | None = None) -> Snapshot:
     shipment = Shipment(secrets.token_hex(8), order.agent_pythons, lambda remaining_s: payload(_wire_order(order, remaining_s, recorded_at)))
-    fold = Fold()
+    fold = Fold(recall=Recall(order.known))
     lost = "the agent ended without telling of it"
     frames = transport.stream(shipment, order.deadline_s)
     try:
@@ -101,7 +104,7 @@ def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> di
         "recorded": recorded_at, "key": order.key.hex(),
         "settings": {"pythons": list(order.pythons), "source": order.source, "log": order.log, "env_from_pid": order.env_from_pid,
                      "also_show": list(order.also_show), "env_prefixes": list(order.env_prefixes),
-                     **({"packages": list(order.packages)} if order.packages else {})},
+                     **({"packages": list(order.packages)} if order.packages else {}), **({"known": keys_of(order.known)} if order.known else {})},
     }
 
 

@@ -19,22 +19,27 @@ def command(
     ctx: typer.Context,
     *,
     good: Annotated[
-        str, typer.Argument(metavar="GOOD", autocompletion=complete_ref, help="The working one: HOST@TAG, a path with a slash, or a HOST for HOST@good.")
-    ],
+        str | None, typer.Argument(metavar="[GOOD]", autocompletion=complete_ref, help="The working one: HOST@TAG, a path, or a HOST for HOST@good.")
+    ] = None,
     bad: Annotated[str | None, typer.Argument(metavar="[BAD]", autocompletion=complete_ref, help="The broken one; without it, HOST@last.")] = None,
+    goods: Annotated[list[str] | None, typer.Option("--good", metavar="REF", help="Instead: a working one of several.")] = None,
+    bads: Annotated[list[str] | None, typer.Option("--bad", metavar="REF", help="A broken one of several.")] = None,
     now: Annotated[bool, typer.Option("--now", help="Take the broken one now, of the same host.")] = False,
     log: Annotated[str | None, typer.Option("--log", metavar="FILE", help="The log of the broken run.")] = None,
     error: Annotated[str | None, typer.Option("--error", metavar="TEXT", help="The error, pasted.")] = None,
     symptom: Annotated[str | None, typer.Option("--symptom", metavar="CLASS", help="How it fails: oom, hang, slow, ...")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every suspect and every change.")] = False,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", help="Only changes whose path fits.")] = None,
+    ask: Annotated[list[str] | None, typer.Option("--ask", metavar="SUBJECT", help="Was it this? A package, an argument, driver, nccl, ...")] = None,
     repo: Annotated[str | None, typer.Option("--repo", metavar="DIR", help="A clone: names the commits between the two HEADs.")] = None,
     read_as: Annotated[str | None, typer.Option("--as", metavar="KIND", help="Read pasted dumps as this kind: pip-list, env, ...")] = None,
     rules: Annotated[list[str] | None, typer.Option("--rules", metavar="DIR", help="A folder of your own rules.")] = None,
 ) -> int:
     """Explain what changed between a working and a broken snapshot: suspects, what is ruled out, what could not be checked."""
     desk = open_desk(ctx, FORMATS)
-    question = Question(*pair_of_refs(good, bad, is_now=now), now, log, error, symptom, tuple(only or ()), tuple(rules or ()), repo, read_as)
+    refs = pair_of_refs(good, bad, is_now=now, has_sets=bool(goods or bads))
+    sets = (tuple(goods or ()), tuple(bads or ()))
+    question = Question(*refs, now, log, error, symptom, tuple(only or ()), tuple(rules or ()), repo, read_as, tuple(ask or ()), *sets)
     explanation = explain_pair(read_pair(question, desk), question, desk)
     answer(desk, load_render(desk.given.format, is_whole=everything)(explanation, desk.page))
     return explanation.exit_code

@@ -34,6 +34,7 @@ def command(
     source: Annotated[str | None, typer.Option("--source", metavar="DIR", help="The SGLang source tree, on the host.")] = None,
     env_from_pid: Annotated[str | None, typer.Option("--env-from-pid", metavar="PID", help="Read that process's environment.")] = None,
     profile: Annotated[str | None, typer.Option("--profile", metavar="NAME", help="sglang, vllm, torch, full, or one of the config file.")] = None,
+    rehash: Annotated[bool, typer.Option("--rehash", help="Hash every source file, also those that did not change.")] = False,
     save: Annotated[bool, typer.Option("--save", help="Store it even with --only.")] = False,
 ) -> int:
     """Take a snapshot of this machine, or of hosts over SSH, and store it. Prints one reference a line."""
@@ -41,7 +42,7 @@ def command(
     if recorded is not None and dest:
         raise UsageFault("--recorded stands in for a host, so no host can be named beside it", do="leave one of them away")
     pid = None if env_from_pid is None else whole("--env-from-pid", env_from_pid, 1, 1 << 22)
-    wish = Wish(words(only), words(skip), words(groups), parse_deadlines(deadline), tuple(python or ()), source, log, pid, profile)
+    wish = Wish(words(only), words(skip), words(groups), parse_deadlines(deadline), tuple(python or ()), source, log, pid, profile, rehash)
     keeping = Keeping(check_label(label) if label is not None else None, note, desk.given.out, is_shown=bool(only) and not save)
     at_once = whole("--jobs", jobs, 1, MOST_AT_ONCE)
     found = [recorded_job(recorded, wish, desk)] if recorded is not None else host_jobs(dest or ["local"], wish, desk)

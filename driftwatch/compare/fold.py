@@ -46,6 +46,17 @@ def _has_same_sides(change: Change, leader: Change) -> bool:
     return (change.good, change.bad) == (leader.good, leader.bad)
 
 
+def _is_of_driver(change: Change, leader: Change) -> bool:
+    """Tell whether a package of the driver moved with it: to its version, or away with its old one."""
+    gone = change.kind == "removed" and isinstance(change.good, Known) and isinstance(leader.good, Known)
+    return _holds_its_value(change, leader) or (gone and str(leader.good.value) in str(change.good.value))  # type: ignore[union-attr]  # Known, see gone
+
+
+def _went_along(change: Change, leader: Change) -> bool:
+    """Tell whether both are gone, or both came."""
+    return change.kind == leader.kind and change.kind in ("added", "removed")
+
+
 def _differs_by_release(change: Change, leader: Change) -> bool:
     """Tell whether a kernel command line differs only in the release it names."""
     if not all(isinstance(side, Known) and isinstance(side.value, str) for side in (change.good, change.bad, leader.good, leader.bad)):
@@ -65,9 +76,15 @@ TABLE = (
     _row(_PACKAGE + r"/(?:text_version|imported_version)", "{package}/version", fits=_is_its_version),
     _row(_PACKAGE + r"/text_file", "{package}/version", "{package}/text_version"),
     _row(_PACKAGE + r"/verified", "{package}/version", "{package}/altered/*", "{package}/missing/*", "{package}/record"),
+    _row(_PACKAGE + r"/rewritten/(?P<file>[^/]+)", "{package}/altered/{file}", fits=_has_same_sides),
     _row(_PACKAGE + r"/(?:record|build|location|installer|direct_url|installed_at|requires|imported_file)", "{package}/version", "{package}/record"),
     _row(rf"sources/{_FILES}/files/.*", "git/{key}/head", "packages/{key}/version"),
     _row(rf"sources/{_FILES}/(?:tree|count)", "sources/{key}/files/*", "git/{key}/head", "packages/{key}/version"),
+    _row(
+        r"site_packages/(?P<module>[^/]+)/(?:tree|count)",
+        *(f"packages/{{dist}}/{what}" for what in ("version", "record", "rewritten/*", "altered/*", "missing/*")), "sources/{module}/tree",
+        "site_packages/{module}/tree",
+    ),
     _row(rf"git/{_FILES}/dirty", "git/{key}/files/*"),
     _row(rf"git/{_FILES}/(?:committed_at|branch|ahead|behind)", "git/{key}/head"),
     _row(r"torch/(?:version|cuda|hip)", "packages/torch/version"),
@@ -87,6 +104,13 @@ TABLE = (
     _row(r"libraries/(?P<family>[^/]+)/(?:files|folders)", "servers/sglang/libraries/{family}", "servers/vllm/libraries/{family}"),
     _row(r"libraries/lib(?:cuda|nvidia-)[^/]*/.*", "driver/module/version"),
     _row(r"firmware/gsp", "driver/module/version"),
+    _row(r"servers/[^/]+/(?:[^/]+/)?libraries/lib(?:cuda|nvidia-)[^/]*", "driver/module/version", fits=_holds_its_value),
+    _row(r"os_packages/[^/]*nvidia[^/]*/version", "driver/module/version", fits=_is_of_driver),
+    _row(r"pci/[^/]+/driver", "driver/module/version", fits=_went_along),
+    _row(r"gpus/.*|nvml/listed_by_kernel", "gpus/count", fits=_went_along),
+    _row(r"container_runtime/nvidia_ctk", "os_packages/nvidia-container-toolkit/version"),
+    _row(r"containers/(?P<name>[^/]+)/(?!image$).*", "containers/{name}/image", fits=_went_along),
+    _row(r"disks/(?P<place>[^/]+)/.*", "mounts/{place}/source"),
     _row(r"services/(?P<name>[^/]+)/(?:sub|exit|said)", "services/{name}/active"),
     _row(r"services/(?P<unit>[^/]+)/env/(?P<name>[^/]+)", "servers/sglang/env/{name}", "servers/vllm/env/{name}", fits=_has_same_sides),
     _row(r"kernel/cmdline", "kernel/release", fits=_differs_by_release),
@@ -136,8 +160,13 @@ def _leader(change: Change, moved: Mapping[str, Change], first_below: Mapping[st
         if found is None:
             continue
         for template in row.leaders:
-            path = template.format_map(found.groupdict())
+            path = template.format_map({**found.groupdict(), "dist": _distribution(found.groupdict().get("module", ""))})
             path = first_below.get(path[:-2], "") if path.endswith("/*") else path
             if path in moved and path != change.path and row.fits(change, moved[path]):
                 return path
     return None
+
+
+def _distribution(module: str) -> str:
+    """Return the distribution that most likely brought a module: the one of its name, as PEP 503 writes it."""
+    return re.sub(r"[-_.]+", "-", module.removesuffix(".py")).lower()

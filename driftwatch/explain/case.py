@@ -29,7 +29,8 @@ class Commit:
 class Case:
     """What an explanation starts from. The refs are what the user typed for each side, for commands and headers.
 
-    ``commits`` holds what lies between two HEADs, newest first, where the user has a clone.
+    ``commits`` holds what lies between two HEADs, newest first, where the user has a clone. ``trace`` holds the lines of the log's traceback that
+    name a file, in their order.
     """
 
     good: Snapshot
@@ -40,6 +41,7 @@ class Case:
     good_ref: str = ""
     bad_ref: str = ""
     commits: Mapping[tuple[str, str], tuple[Commit, ...]] = field(default_factory=dict)
+    trace: str = ""
 
     @property
     def klass(self) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Event, Suspect
+from driftwatch.explain.transactions import bringer
 from driftwatch.explain.words import utc_minute
 from driftwatch.model import Known
 
@@ -14,6 +15,11 @@ _SERVER_TITLES = {"args": "launch arguments", "given": "launch arguments", "env"
 _TITLES = {
     "env": "environment of the probing shell", "driver": "driver", "cuda": "driver", "kernel": "operating system", "os": "operating system",
     "system": "operating system", "python": "serving interpreter", "torch": "packages", "leftovers": "packages", "gpus": "GPUs", "nvml": "GPUs",
+    "modules": "kernel modules", "services": "services", "limits": "limits", "cgroup": "limits", "containers": "containers", "container_runtime": "containers",
+    "mounts": "mounts and disks", "disks": "mounts and disks", "shm": "mounts and disks", "models": "models", "caches": "caches", "loader": "native libraries",
+    "libraries": "native libraries", "native": "native libraries", "objects": "native libraries", "pci": "devices and links", "topology": "devices and links",
+    "nvlink": "devices and links", "acs": "devices and links", "iommu": "devices and links", "infiniband": "network", "net": "network", "nccl": "network",
+    "firmware": "firmware", "kernel_log": "kernel log", "slurm": "job system", "cpu": "processors", "thp": "processors", "memory": "memory of the host",
 }
 
 
@@ -31,6 +37,9 @@ def _title(case: Case, change: Change) -> str:
     parts = change.path.split("/")
     if parts[0] == "packages" and len(parts) > 2:
         return _of_package(case, parts[1], parts[2])
+    if parts[0] in ("os_packages", "os_packages_other") and len(parts) > 1:
+        found = bringer(case, (parts[1],))
+        return found.told if found is not None else "packages of the operating system"
     if parts[0] == "servers" and len(parts) > 2:
         return f"{parts[1]}: {next((_SERVER_TITLES[part] for part in parts[2:4] if part in _SERVER_TITLES), 'processes')}"
     if parts[0] in ("sources", "git") and len(parts) > 1:

@@ -10,7 +10,9 @@ from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.events import events
 from driftwatch.explain.explanation import Explanation, NotChecked, RuledOut, Side, Subject, Suspect, Term
 from driftwatch.explain.not_checked import closing, not_checked, standing
+from driftwatch.explain.rivals import rival_terms
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
+from driftwatch.explain.turned_round import turned_round
 from driftwatch.explain.verdict import choose_word, sentence, with_doubts
 from driftwatch.explain.weights import MOST_SUSPECTS, SHOWN, WEIGHTS, logistic, prior
 from driftwatch.explain.words import shorten, show
@@ -29,7 +31,7 @@ def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
     taken = {suspect.subject for suspect in suspects} | {entry.subject for entry in open_}
     ruled_out = _ruled_out(case, [finding for finding in findings if isinstance(finding, RuledOut)], taken)
     word = choose_word(case, suspects, open_)
-    verdict = shorten(with_doubts(doubts, sentence(case, word, suspects, open_)), _LONGEST_VERDICT)
+    verdict = shorten(turned_round(case) + with_doubts(doubts, sentence(case, word, suspects, open_)), _LONGEST_VERDICT)
     return Explanation(
         _side(case, "good"), _side(case, "bad"), case.symptom, case.symptom_from, word, verdict, suspects, ruled_out, open_, case.changes,
         events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts), closing(case, rules),
@@ -61,10 +63,12 @@ def _suspects(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt])
         groups.setdefault(one.subject, []).append(one)
     against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts) for doubt in doubts[:1])
     found: list[tuple[float, Suspect]] = []
-    for subject, group in groups.items():
+    worded = {subject: group for subject, group in groups.items() if _wording(group) is not None}
+    rivals = rival_terms(case, {subject: _terms(group) for subject, group in worded.items()})
+    for subject, group in worded.items():
         wording = _wording(group)
         if wording is not None:
-            terms = _terms(group) + against
+            terms = _terms(group, rivals.get(subject)) + against
             log_odds = prior(subject.kind, case.klass) + sum(term.weight for term in terms)
             found.append((log_odds, _suspect(subject, wording, terms, case.klass)))
     found.sort(key=lambda pair: (-pair[0], pair[1].subject.kind, pair[1].subject.name))
@@ -81,10 +85,10 @@ def _wording(group: Sequence[Evidence]) -> Wording | None:
     return replace(best, sum=sums[0]) if best.sum is None and sums else best
 
 
-def _terms(group: Sequence[Evidence]) -> tuple[Term, ...]:
-    """Return the terms of one subject, each once: what speaks for it, what is open, what speaks against it."""
-    every = tuple(dict.fromkeys(term for one in group for term in one.terms))
-    return tuple(sorted(every, key=lambda term: (("+", "?", "-").index(term.sign), -abs(term.weight))))
+def _terms(group: Sequence[Evidence], more: Term | None = None) -> tuple[Term, ...]:
+    """Return the terms of one subject, each once: what speaks for it, its rivals last; what is open; what speaks against it."""
+    every = [*dict.fromkeys(term for one in group for term in one.terms), *(() if more is None else (more,))]
+    return tuple(sorted(every, key=lambda term: (("+", "?", "-").index(term.sign), term is more, -abs(term.weight))))
 
 
 def _suspect(subject: Subject, wording: Wording, terms: tuple[Term, ...], klass: str | None) -> Suspect:

@@ -75,7 +75,12 @@ class Suspect:
     @property
     def strength(self) -> str:
         """Return strong (>= 0.8), likely (>= 0.5) or weak."""
-        return "strong" if self.confidence >= 0.8 else "likely" if self.confidence >= 0.5 else "weak"
+        return strength_of(self.confidence)
+
+
+def strength_of(confidence: float) -> str:
+    """Return a confidence as a word: strong (>= 0.8), likely (>= 0.5) or weak."""
+    return "strong" if confidence >= 0.8 else "likely" if confidence >= 0.5 else "weak"
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,10 @@ class RuledOut:
 
 @dataclass(frozen=True)
 class NotChecked:
-    """A question without an answer. ``matters`` tells whether it could hide a suspect; ``settle`` is the command that would settle it."""
+    """A question without an answer. ``matters`` tells whether it could hide a suspect; ``settle`` is the command that would settle it.
+
+    ``is_named``: the error itself names the thing, so that nothing else stands out before it was looked at.
+    """
 
     subject: Subject
     status: str
@@ -98,6 +106,21 @@ class NotChecked:
     settle: str = ""
     matters: bool = True
     detail: str = ""
+    is_named: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A hypothesis that the user named, and what became of it. A suspect without a rank differs, but no rule speaks for it."""
+
+    asked: str
+    answer: Literal["suspect", "ruled_out", "not_checked"]
+    subject: Subject
+    because: str
+    rank: int | None = None
+    confidence: float | None = None
+    settle: str = ""
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +168,7 @@ class Explanation:
     standing_gaps: tuple[tuple[str, str], ...] = ()
     doubts: tuple[str, ...] = ()
     gaps_settle: str = ""
+    asked: tuple[Asked, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import re
 
-GPU_STACK = frozenset({"kernel", "torch", "collectives", "cuda"})
+GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda"})
+_WORDS = (  # the words of a layer in an error text that names no package
+    ("request", re.compile(r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
+    ("model", re.compile(r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
+    ("kernel", re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|GPUModuleOp|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
+    ("collectives", re.compile(r"\bNCCL\b|all_?reduce|ProcessGroup|[Cc]ollective|nvshmem|\bIBV?_")),
+    ("torch", re.compile(r"torch\.(?:_dynamo|_inductor|compile|distributed)|[Ii]nductor|[Dd]ynamo|c10::|at::")),
+    ("numeric", re.compile(r"dtype size changed|_ARRAY_API|Descriptors cannot be created|numpy\.")),
+)
 
 
 def _table(**rows: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
@@ -15,26 +23,41 @@ def _table(**rows: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 _PACKAGES = _table(
+    binding="apache-tvm-ffi torch-c-dlpack-ext cuda-tile cuda-python cuda-bindings cuda-pathfinder nvidia-ml-py pynvml",
     kernel="""
         sgl-kernel sglang-kernel sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)? pytorch-triton.* tilelang
-        apache-tvm-ffi nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
+        nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
     torch="torch torchvision torchaudio torch-memory-saver pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
-    cuda="nvidia-ml-py nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
+    cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
     server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.* ray",
+    loading="huggingface-hub hf-xet hf-transfer safetensors modelscope fastsafetensors runai-model-streamer.*",
     model="""
-        transformers tokenizers huggingface-hub safetensors compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
-        gptqmodel auto-gptq tiktoken sentencepiece mistral-common gguf peft timm diffusers torchcodec decord2? einops llmcompressor modelscope
+        transformers tokenizers compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
+        gptqmodel auto-gptq tiktoken sentencepiece mistral-common gguf peft timm diffusers torchcodec decord2? einops llmcompressor
         openai-harmony""",
     numeric="numpy scipy pandas numba llvmlite ml-dtypes pyarrow protobuf grpcio.* onnx.*",
     tool="""
         pip setuptools wheel uv pytest.* ruff mypy black isort pre-commit py-spy ipython.* ipykernel jedi debugpy build twine tqdm rich colorama pygments
         virtualenv coverage nvitop gpustat pynvml""",
+    request="fastapi starlette pydantic prometheus-fastapi-instrumentator sse-starlette",
     web="""
-        fastapi.* starlette uvicorn uvloop httpx.* httpcore httptools aiohttp aiosignal aiohappyeyeballs frozenlist multidict yarl anyio sniffio h11 h2
-        requests urllib3 certifi idna charset-normalizer pydantic.* websockets python-multipart openai anthropic litellm jinja2 markupsafe orjson
-        prometheus.* opentelemetry.* sentry.* watchfiles propcache attrs filelock""",
+        fastapi.* uvicorn uvloop httpcore httptools aiohttp aiosignal aiohappyeyeballs frozenlist multidict yarl anyio sniffio h11 h2 certifi idna
+        charset-normalizer pydantic.* websockets python-multipart jinja2 markupsafe orjson prometheus.* watchfiles propcache attrs""",
+    client="""
+        httpx.* requests urllib3 openai anthropic litellm mcp sentry.* opentelemetry.* filelock fsspec email-validator boto.* botocore s3fs gcsfs
+        gradio.* datasets evaluate rouge.* nltk wandb tensorboard.* typer rich.* click""",
 )
+_PYTHON_ERROR = re.compile(r"\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b")
+_NATIVE_FAULT = re.compile(r"CUDA error|illegal (?:memory|instruction)|Segmentation fault|Bus error|core dumped|SIGSEGV|misaligned address|device-side assert")
+_COMPANIONS = (  # what moves with the first name and cannot be put back alone
+    ("torch", r"torchvision|torchaudio|triton|xformers|pytorch-triton.*|nvidia-(?!nccl|nvshmem|cutlass|ml-py|modelopt|cudnn-frontend).*|sympy"),
+    ("flashinfer-python", r"flashinfer-(?:cubin|jit-cache)"), ("nvidia-cutlass-dsl", r"nvidia-cutlass-dsl-libs-.*"), ("pydantic", r"pydantic-core"),
+    ("nvidia-cuda-nvcc", r"nvidia-cuda-(?:cccl|crt|nvdisasm|tileiras)|nvidia-nvvm"), ("grpcio", r"grpcio-.*"),
+    ("opentelemetry-api", r"opentelemetry-.*"), ("cuda-python", r"cuda-(?:bindings|pathfinder)"), ("numba", r"llvmlite"),
+    ("outlines", r"outlines-core"), ("gradio", r"gradio-client"), ("fla-core", r"flash-linear-attention"), ("ms-swift", r"swift-.*"),
+)
+_ATTENTION = re.compile(r"flashinfer-python|flash-attn.*|flash-mla.*|sgl-flash-mla|xformers|vllm-flash-attn|tokenspeed-mla|aiter")
 _ARGUMENTS = _table(
     harmless=r"""
         log_.* .*_log_.* port host served_model_name (admin_)?api_key enable_metrics.* show_.* decode_log_interval random_seed seed nccl_port metrics_.*
@@ -74,14 +97,50 @@ _VARIABLES = _table(
         (SGLANG|SGL|VLLM|FLASHINFER|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|TRTLLM|TLLM|DG|DEEP|CUTE|TILELANG|TVM|CUBLAS|CUDNN)\w*
         (CUDA|NVIDIA|HF|TRANSFORMERS|ROCM|HIP|HSA|AITER|MIOPEN)\w*""",
 )
+_OS_PACKAGES = _table(
+    fabric="nvidia-fabricmanager.* libnvidia-nscq.* nvidia-imex.* nvlsm.*",
+    container="(lib)?nvidia-container.* nvidia-docker.* docker.* moby-.* containerd.* runc crun podman.* cri-o.* buildah",
+    driver="""
+        nvidia-(driver|dkms|kernel|utils|headless|compute|firmware|modprobe|settings|open|persistenced).* libnvidia-.* cuda-drivers.* cuda-compat.*
+        kmod-nvidia.* linux-(modules|objects)-nvidia.* xserver-xorg-video-nvidia.* datacenter-gpu-manager.*""",
+    kernel="linux-(image|modules|headers|generic|hwe|aws|azure|gcp|oem|base).* kernel(-.*)?",
+    nccl="libnccl.* nccl.* libnvshmem.* librccl.*",
+    network="mlnx.* ofed.* rdma.* .*ibverbs.* librdmacm.* infiniband.* doca.* mft.* ucx.* openmpi.* libfabric.* efa.* libpsm.* libmlx.* opensm.*",
+    library="""
+        libcudnn.* cudnn.* libcu(blas|fft|rand|solver|sparse|file|tensor|pti|dart).* cuda-.* libnv(infer|jitlink|jpeg|rtc).* tensorrt.* libnpp.* libstdc.*
+        libgomp.* libopenblas.* intel-mkl.*""",
+    job="slurm.* munge.* libslurm.* kubelet kubeadm nomad",
+    system="libc6.* glibc.* gcc.* g\\+\\+.* clang.* cmake.* python3.*",
+)
 _WORKAROUNDS = re.compile(
     r"NCCL_(P2P|SHM|IB|NVLS|CUMEM)_(DISABLE|ENABLE)|NCCL_P2P_LEVEL|CUDA_LAUNCH_BLOCKING|TORCH_NCCL_BLOCKING_WAIT|SGLANG_SKIP_\w+|\w+_DISABLE_VERSION_CHECK"
 )
 
 
 def package_family(name: str) -> str:
-    """Return the family of a distribution by its canonical name: kernel, torch, collectives, cuda, server, model, numeric, tool, web or other."""
+    """Return the family of a distribution by its canonical name, a key of the table or "other"."""
     return _first(_PACKAGES, name)
+
+
+def companion_of(name: str) -> str:
+    """Return the distribution with which this one moves and without which it cannot be put back; "" where there is none."""
+    return next((leader for leader, pattern in _COMPANIONS if re.fullmatch(pattern, name) and leader != name), "")
+
+
+def is_attention(name: str) -> bool:
+    """Tell whether a distribution brings attention kernels: the one choice that makes whole runs slow without any error."""
+    return _ATTENTION.fullmatch(name) is not None
+
+
+def speaks_of(text: str, family: str) -> bool:
+    """Tell whether an error text speaks in the words of a family of packages, naming none of them perhaps."""
+    return any(of == family and pattern.search(text) for of, pattern in _WORDS)
+
+
+def is_off_level(text: str, name: str) -> bool:
+    """Tell whether an error is of the other level than a package: raised by Python code where the package is native, or a native fault where it is not."""
+    is_native = package_family(name) in GPU_STACK
+    return (is_native and _PYTHON_ERROR.search(text) is not None) or (not is_native and _NATIVE_FAULT.search(text) is not None)
 
 
 def argument_family(name: str) -> str:
@@ -92,6 +151,11 @@ def argument_family(name: str) -> str:
 def variable_family(name: str) -> str:
     """Return the family of an environment variable: harmless, allocator, devices, loader, transport, threads, caches, framework or other."""
     return _first(_VARIABLES, name)
+
+
+def os_package_family(name: str) -> str:
+    """Return the family of a package of the operating system: fabric, container, driver, kernel, nccl, network, library, job, system or other."""
+    return _first(_OS_PACKAGES, name)
 
 
 def is_workaround(name: str) -> bool:

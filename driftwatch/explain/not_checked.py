@@ -11,6 +11,7 @@ from driftwatch.compare.gaps import Gap, standing_gaps
 from driftwatch.explain import settle
 from driftwatch.explain.case import SIDES, Case, SideName, overlaps
 from driftwatch.explain.explanation import NotChecked, Subject
+from driftwatch.explain.pairs import plain
 from driftwatch.explain.rule import Rule
 from driftwatch.explain.weights import COULD_HIDE, prior
 from driftwatch.explain.words import count, listed, shorten
@@ -20,6 +21,7 @@ STANDING = ("denied", "not_recorded", "absent")  # open on both sides for such a
 MOST = 20
 _MOST_BY_NAME = 3
 _OF = ": "
+_NAMED = {"packages": "package", "env": "env-var", "mounts": "mount", "disks": "mount", "services": "service", "containers": "container"}
 _SERVER_PARTS = {"env": "environment", "given": "command line", "args": "resolved arguments", "libraries": "mapped libraries", "limits": "limits", "log": "log"}
 
 
@@ -64,8 +66,8 @@ def closing(case: Case, rules: Sequence[Rule]) -> str:
 
 
 def is_worrying(entry: NotChecked) -> bool:
-    """Tell whether an entry is a reason to say UNKNOWN: it could hide a suspect, and it is not open on both sides for good."""
-    return entry.matters and not (entry.side == "both" and entry.status in STANDING)
+    """Tell whether an entry is a reason to say UNKNOWN: it could hide a suspect, and it is not open on both sides for good, or the error names it."""
+    return entry.matters and (entry.is_named or not (entry.side == "both" and entry.status in STANDING))
 
 
 def _gap_in_words(probe: str, status: str, gaps: list[Gap]) -> str:
@@ -125,10 +127,9 @@ def _probe(case: Case, path: str) -> str:
 def _subject(case: Case, path: str) -> Subject:
     """Return what a reader calls the thing at a path; the probe that it belongs to where it has no name of its own."""
     parts = path.split("/")
-    if parts[0] == "packages" and len(parts) > 1 and parts[1].strip():
-        return Subject("package", parts[1])
-    if parts[0] == "env" and len(parts) > 1 and parts[1].strip():
-        return Subject("env-var", parts[1][:120])
+    if parts[0] in _NAMED and len(parts) > 1 and parts[1].strip():
+        name = plain(parts[1])
+        return Subject(_NAMED[parts[0]], name if parts[0] in ("packages", "mounts", "disks") else name[:120])
     if parts[0] == "driver":
         return Subject("driver", "NVIDIA driver")
     if parts[0] == "servers" and len(parts) > 2 and parts[2] in ("env", "args"):
@@ -172,7 +173,7 @@ def _fact_in_words(one: _Open, subject: Subject) -> str:
     parts = one.path.split("/")
     if parts[0] == "servers" and parts[-1] in _SERVER_PARTS:
         return _SERVER_PARTS[parts[-1]]
-    return "/".join(parts[2:] if subject.kind == "package" else parts[-2:])
+    return plain("/".join(parts[2:] if subject.kind in ("package", "mount", "service", "container") else parts[-2:]) or parts[0])
 
 
 def _could_hide(case: Case, rules: Sequence[Rule], one: _Open) -> bool:

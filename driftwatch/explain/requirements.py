@@ -29,6 +29,12 @@ def required_by(case: Case) -> Mapping[str, list[str]]:
     return {name: _usual(name, installed) for name in installed if name in USUAL}
 
 
+def has_moved(case: Case, name: str) -> bool:
+    """Tell whether a distribution moved as far as a reader counts: its version, or its build under the same one."""
+    changes = (case.by_path.get(f"packages/{name}/{what}") for what in ("version", "record"))
+    return any(change is not None and change.kind != "unknown" and not change.is_folded for change in changes)
+
+
 def _usual(name: str, installed: Iterable[str]) -> list[str]:
     patterns = USUAL[name]
     stems = tuple(one[:-1] for one in patterns if one.endswith("*"))

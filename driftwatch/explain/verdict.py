@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from driftwatch.explain.active_tests import active_tests
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import NotChecked, Suspect, Word
 from driftwatch.explain.not_checked import is_worrying
@@ -70,7 +71,8 @@ def _unknown(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked
 def _drift(case: Case, suspects: Sequence[Suspect]) -> str:
     told = "and none of them stands out" if case.klass is None else f"and none of them stands out for {case.klass}"
     weak = f"; the likeliest is: {said(suspects[0])}" if suspects and suspects[0].confidence >= NOTABLE else "."
-    return f"{_differing(case)}, {told}{weak}"
+    humble = "" if suspects or case.klass is None else f" {active_tests(case.klass)}"
+    return f"{_differing(case)}, {told}{weak}{humble}"
 
 
 def _differing(case: Case) -> str:
@@ -79,5 +81,6 @@ def _differing(case: Case) -> str:
 
 def _same(case: Case) -> str:
     answered = sum(result.status in ANSWERED for result in case.bad.probes.values())
+    humble = "" if case.klass is None else f" {active_tests(case.klass)}"
     return (f"{answered} of {count(len(case.bad.probes), 'probe')}, {count(len(case.bad.facts), 'fact')}, no difference. "
-            "Not looked at: model files' content, the requests, the network beyond this host.")
+            f"Not looked at: model files' content, the requests, the network beyond this host.{humble}")

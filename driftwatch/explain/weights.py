@@ -33,7 +33,7 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "startup-crash": {
         "package": 0.8, "launch-arg": 0.8, "driver": 0.4, "env-var": 0.6, "file": 0.5, "git": 0.5, "python": 0.8, "library": 0.6,
-        "kernel-module": 0.6, "gpu-process": 0.3, "gpu-memory": 0.3,
+        "kernel-module": 0.6, "kernel": 0.3, "gpu-process": 0.3, "gpu-memory": 0.3,
         "service": 0.8, "container": 0.8, "limit": 0.8, "mig": 0.8, "mount": 0.5, "disk": 0.5, "gpu": 0.5, "ecc": 0.2, "nccl": 0.6, "network": 0.2,
         "host-memory": 0.3, "topology": 0.1, "pcie-link": -1.0, "power-clock": -1.5, "cache": 0.5,
     },
@@ -45,7 +45,7 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "runtime-crash": {
         "package": 0.6, "file": 0.8, "library": 0.8, "env-var": 0.3, "git": 0.5, "launch-arg": 0.3, "driver": 0.2,
-        "ecc": 1.2, "gpu": 1.0, "kernel-module": 0.2, "nccl": 0.4, "limit": 0.4, "disk": 0.3, "mount": 0.2, "network": 0.3, "host-memory": 0.4,
+        "ecc": 1.2, "gpu": 1.0, "kernel": 0.2, "kernel-module": 0.2, "nccl": 0.4, "limit": 0.4, "disk": 0.3, "mount": 0.2, "network": 0.3, "host-memory": 0.4,
         "power-clock": 0.2, "service": 0.2, "container": 0.3, "mig": -0.3, "cache": 0.8,
     },
     "hang": {
@@ -90,23 +90,37 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
     "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
     # variables
-    "server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -1.5, "presence": 0.2, "workaround": -0.5,
+    "server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "presence": 0.2, "workaround": -0.5, "option came or went": 0.6,
     # the platform
-    "driver moved": 1.4, "kernel moved": 1.0, "python moved": 1.8, "flavour moved": 0.6,
+    "driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6,
     # packages
-    "new build of one version": 0.8,
+    "new build of one version": 0.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6, "carried": 0.2,
+    "attention": 0.4, "compiles most kernels": 0.2,
+    "server named": 0.6, "another is named": -0.8, "lacks its symbol": 1.4, "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4,
+    "raiser needs it": 1.3, "words of its layer": 0.8, "words of its library": 1.2, "other level": -0.6, "quoted, not moved": 2.2,
+    # relations between packages
+    "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
+    "built for another": 3.6, "built for another, before unknown": 2.2, "base moved": 1.0, "left behind": 0.4, "other side of a broken pair": 1.2,
+    "no code for the card": 4.2, "no code for the card, before unknown": 2.4, "no code for the card, as before": 0.3,
+    "names unresolved": 3.4, "two owners": 2.4, "left by another": 1.4,
+    # caches and plain files
+    "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4,
+    "file moved": 1.6, "file cut": 1.4, "file outside packages": 0.4, "interface moved": 1.2,
+    # the field of rivals
+    "nothing else differs": 1.4, "few others differ": 0.5,
     # what one host says of itself: services, containers, modules
-    "service failed": 1.8, "service stopped": 1.2, "follows the driver": -2.0, "text names it": 1.4, "in the window": 0.2, "out of order": -1.5,
-    "container stack moved": 2.2, "container stack set anew": 1.8, "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6,
-    "module refused": 3.4, "partner moved": 1.6, "module gone": 1.4, "module set anew": 1.0, "module for this kernel": 1.2,
+    "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "text names it": 1.4, "in the window": 0.2, "out of order": -1.5,
+    "container stack moved": 2.2, "container stack set anew": 1.8,
+    "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
+    "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
     "upgraded, not restarted": 0.6,
     # devices: counters that only grow, faults in the kernel's log, what a device lacks
-    "errors grew": 2.4, "few corrected errors": -1.6, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
+    "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
     "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0,
     "narrower link": 2.6, "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
     # power and clocks, read at like load
     "slow clock at load": 3.0, "less power at load": 0.6, "no reason told": -0.2, "throttled": 2.2,
-    "power limit fell": 1.8, "power limit moved": 0.2, "governor moved": 0.8,
+    "power limit fell": 1.8, "power limit moved": 0.2, "governor moved": 1.2,
     # limits, memory of the host, disks and mounts
     "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8,
     "cache fills shared memory": 3.6, "memory pressure": 0.4, "killed for memory": 2.8, "little memory left": 1.6,
@@ -115,21 +129,25 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     # libraries, caches, ranks, paths between devices
     "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "text fits": 1.4,
     "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
-    "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.0, "kernel options moved": 1.0,
-    "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.2,
+    "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
+    "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.8,
     "system library moved": 0.4, "job system moved": 0.6, "system package": -0.8,
 })
 
 # What a moved package of a family weighs; "*" where the class has no figure of its own.
 LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "kernel": {"*": 1.2, "import-error": 1.5, "slow": 1.5, "wrong-output": 1.6, "accuracy": 1.5, "oom": 0.4, "hang": 0.6, "device-lost": 0.0},
+    "binding": {"*": 1.0, "startup-crash": 1.2, "import-error": 1.4, "slow": 0.3, "wrong-output": 0.5, "accuracy": 0.4, "oom": 0.1, "hang": 0.3},
     "torch": {"*": 1.3, "import-error": 1.5, "slow": 1.5, "oom": 1.0, "hang": 0.9, "device-lost": 0.0},
     "collectives": {"*": 0.8, "hang": 1.9, "slow": 1.1, "oom": 0.8, "import-error": 0.3, "wrong-output": 0.0},
     "cuda": {"*": 0.5, "import-error": 0.9, "slow": 0.7},
     "server": {"*": 1.2, "oom": 1.3, "slow": 1.3},
     "model": {"*": 0.6, "oom": 0.0, "hang": -0.3, "import-error": 0.9, "wrong-output": 0.9, "accuracy": 0.9, "device-lost": -1.0},
+    "loading": {"*": 0.2, "startup-crash": 0.4, "import-error": 0.7, "hang": 0.4, "slow": -0.2, "wrong-output": -0.5, "accuracy": -0.5, "oom": -0.6},
     "numeric": {"*": 0.2, "import-error": 1.1},
+    "request": {"*": -0.8, "runtime-crash": 0.8, "startup-crash": 0.2, "import-error": 0.3, "slow": -0.6, "oom": -1.8},
     "web": {"*": -1.5, "startup-crash": -0.5, "runtime-crash": -0.2, "import-error": -0.3, "oom": -2.0},
+    "client": {"*": -2.0, "startup-crash": -0.9, "runtime-crash": -0.9, "import-error": -0.5},
     "tool": {"*": -2.5},
     "other": {"*": -0.8, "import-error": 0.0, "startup-crash": -0.2, "runtime-crash": -0.3, "oom": -1.3, "device-lost": -1.5},
 })

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from driftwatch.compare.change import Change
-from driftwatch.explain.explanation import Command, Explanation, NotChecked, RuledOut, Side, Subject, Suspect
+from driftwatch.explain.explanation import Asked, Command, Explanation, NotChecked, RuledOut, Side, Subject, Suspect
 from driftwatch.model import Answer, Known, Unknown
 from driftwatch.report.page import Page
 
@@ -34,6 +34,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
         "verdict_word": explanation.word,
         "verdict": _one_line(explanation.verdict),
         "doubts": list(explanation.doubts),
+        "asked": [_asked(one) for one in explanation.asked],
         "suspects": [_suspect(rank, one) for rank, one in enumerate(explanation.suspects, 1)],
         "ruled_out": [_ruled_out(one) for one in explanation.ruled_out],
         "not_checked": [_not_checked(one) for one in explanation.not_checked],
@@ -48,6 +49,14 @@ def _side(side: Side) -> dict[str, Any]:
     return {
         "host": side.host, "taken_at": side.taken_at, "id": side.id, "source": side.source,
         "ref": side.ref, "outcome": side.outcome, "answered": side.answered, "planned": side.planned, "facts": side.facts,
+    }
+
+
+def _asked(one: Asked) -> dict[str, Any]:
+    confidence = None if one.confidence is None else round(one.confidence, DIGITS)
+    return {
+        "asked": one.asked, "answer": one.answer, "subject": _subject(one.subject), "rank": one.rank, "confidence": confidence,
+        "because": _one_line(one.because), "settle": one.settle, "facts": list(one.facts),
     }
 
 

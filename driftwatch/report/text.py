@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from driftwatch.compare.change import Change
-from driftwatch.explain.explanation import Event, Explanation, NotChecked, RuledOut, Side, Sum, Suspect
+from driftwatch.explain.explanation import Event, Explanation, NotChecked, RuledOut, Side, Subject, Sum, Suspect
 from driftwatch.explain.words import count
 from driftwatch.report import words
 from driftwatch.report.page import Page, measure, pad
@@ -28,6 +29,7 @@ MORE = "more: --all · --format json -o diff.json"
 def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -> str:
     """Return the whole report, ending with one line feed; with ``all_changes`` every suspect and every change, folded ones too."""
     sections = (
+        ("ASKED", _asked(explanation, page)),
         ("SUSPECTS", _suspects(explanation.suspects, page, is_whole=all_changes)),
         ("RULED OUT", _ruled_out(explanation.ruled_out, page, is_whole=all_changes)),
         ("NOT CHECKED", _not_checked(explanation.not_checked, page, is_whole=all_changes)),
@@ -75,6 +77,15 @@ def _painted(rows: list[str], style: str, start: int, end: int, page: Page) -> l
     return [first[:start] + page.paint(style, first[start:end]) + first[end:], *rows[1:]]
 
 
+def _asked(explanation: Explanation, page: Page) -> list[str]:
+    """Return what became of each hypothesis that was named, with its mark, and how an open one can be settled."""
+    lines: list[str] = []
+    for one in explanation.asked:
+        mark, told = words.say_asked(one, len(explanation.suspects))
+        lines += _painted(page.wrap(told, f" {mark} ", " " * 5), MARK_STYLE[mark], 1, 2, page) + _settling(one.settle, page)
+    return lines
+
+
 def _suspects(suspects: Sequence[Suspect], page: Page, *, is_whole: bool) -> list[str]:
     shown = suspects if is_whole else suspects[:SHOWN_SUSPECTS]
     lines = [line for rank, one in enumerate(shown, 1) for line in ["", *_suspect(rank, one, page)]][1:]
@@ -90,7 +101,8 @@ def _suspect(rank: int, suspect: Suspect, page: Page) -> list[str]:
     for term in suspect.because:
         lines += _painted(page.wrap(term.says, f"{'':10}{term.sign} ", " " * 12), MARK_STYLE[term.sign], 10, 11, page)
     if suspect.carrier:
-        lines += [page.paint("dim", row) for row in page.wrap(f"came with: {suspect.carrier}", " " * 12, " " * 14)]
+        carrier = suspect.carrier if suspect.carrier.startswith("came with") else f"came with: {suspect.carrier}"
+        lines += [page.paint("dim", row) for row in page.wrap(carrier, " " * 12, " " * 14)]
     for command in suspect.commands:
         lines += page.command(command.label, command.run, command.note, 10)
     return lines
@@ -141,8 +153,9 @@ def _not_checked(not_checked: Sequence[NotChecked], page: Page, *, is_whole: boo
     idle = [one for one in not_checked if not one.matters]
     is_short = len(idle) > 1 and not is_whole
     lines: list[str] = []
-    for one in [*(one for one in not_checked if one.matters), *([] if is_short else idle)]:
-        lines += _painted(page.wrap(words.say_unanswered(one), " ? ", " " * 5), "unknown", 1, 2, page)
+    for one, *alike in _alike([*(one for one in not_checked if one.matters), *([] if is_short else idle)]):
+        said = ", ".join([*(words.say_subject(other.subject) for other in alike), words.say_unanswered(one)])
+        lines += _painted(page.wrap(said, " ? ", " " * 5), "unknown", 1, 2, page)
         for sentence in filter(None, (one.detail, words.say_weight(one))):
             lines += page.wrap(sentence, " " * 5, " " * 5)
         lines += _settling(one.settle, page)
@@ -150,6 +163,14 @@ def _not_checked(not_checked: Sequence[NotChecked], page: Page, *, is_whole: boo
         names = ", ".join(dict.fromkeys(words.say_subject(one.subject) for one in idle))
         lines += _painted(page.wrap(f"{len(idle)} that do not matter here: {names}; --all says why", " ? ", " " * 5), "unknown", 1, 2, page)
     return lines
+
+
+def _alike(entries: Sequence[NotChecked]) -> list[list[NotChecked]]:
+    """Return the entries, those that say the same of different subjects together: the last of them first, since its words close the line."""
+    found: dict[NotChecked, list[NotChecked]] = {}
+    for entry in entries:
+        found.setdefault(replace(entry, subject=Subject("probe", "")), []).append(entry)
+    return [[group[-1], *group[:-1]] for group in found.values()]
 
 
 def _other_changes(explanation: Explanation, page: Page, *, is_whole: bool) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from types import MappingProxyType
 from typing import Any
 
-from driftwatch.explain.explanation import Explanation, NotChecked, Side, Subject
+from driftwatch.explain.explanation import Asked, Explanation, NotChecked, Side, Subject, strength_of
 from driftwatch.explain.words import count
 from driftwatch.model import Answer, Known, Unknown, answer, is_unknown
 
@@ -119,6 +119,19 @@ def say_side(side: Side) -> str:
     if side.source not in ("snapshot", "recorded-host"):
         return f"{side.outcome}{'; ' if side.outcome else ''}read as {side.source}, {count(side.facts, 'fact')}"
     return side.outcome or f"{side.answered:,} of {side.planned:,} probes answered"
+
+
+def say_asked(one: Asked, suspects: int) -> tuple[str, str]:
+    """Return the mark and the words of an answer to a hypothesis: how it stands among so many suspects, or why it is none."""
+    name = say_subject(one.subject)
+    what = name if one.asked.strip() == name else f"{one.asked.strip()}: {name}"
+    if one.answer == "ruled_out":
+        return "=", f"{what} is ruled out: {one.because}"
+    if one.answer == "not_checked":
+        return "?", f"{what} was not checked: {one.because}"
+    if one.rank is None or one.confidence is None:
+        return "~", f"{what} is no suspect: {one.because}"
+    return "~", f"{what} is suspect {one.rank} of {suspects}, {strength_of(one.confidence)}: {one.because}"
 
 
 def say_unanswered(one: NotChecked) -> str:

@@ -40,7 +40,7 @@ def test_a_whole_gpu_is_told_by_the_agreed_paths(library):
     assert (answer.facts["driver/version"], answer.facts["cuda/driver"], answer.facts["nvml/version"]) == ("570.86.15", "12.8", "12.570.86.15")
     assert answer.below(SECOND) == {
         "name": "NVIDIA RTX PRO 6000 Blackwell", "pci": "0000:02:00.0", "index": 1,
-        "vbios": "98.02.81.00.07", "compute_mode": "Default", "persistence": "Enabled",
+        "vbios": "98.02.81.00.07", "compute_mode": "Default", "compute_capability": "12.0", "persistence": "Enabled",
         "memory_api": "v2", "memory_total_mib": 97887, "memory_used_mib": 71234, "memory_free_mib": 26053, "memory_reserved_mib": 600,
         "unattributed_mib": 71234, "pstate": "P0", "temperature_c": 45, "utilization_percent": 0, "event_reasons": ["hw_slowdown"],
         "clocks/graphics_mhz": 2259, "clocks/sm_mhz": 2259, "clocks/memory_mhz": 12481, "clocks/video_mhz": 1762,
@@ -192,7 +192,7 @@ def test_both_ways_tell_a_gpu_by_the_same_paths(library, tmp_path):
     facts, _, _ = told(nvml.collect, recorded(tmp_path, {}, {SMI: text}))
     ours = {path.split("/", 2)[2] for path in facts if path.count("/") > 1}
     rows = {f"remapped_rows/{name}" for name in ("corrected", "uncorrected", "pending", "failed")}
-    assert (ours - theirs, theirs - ours) == (set(), {"holders/pid-not-visible", "utilization_percent", *rows})
+    assert (ours - theirs, theirs - ours) == (set(), {"holders/pid-not-visible", "utilization_percent", "compute_capability", *rows})
 
 
 def log(attached, *cards):

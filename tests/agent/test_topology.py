@@ -77,9 +77,14 @@ def test_what_nvidia_smi_will_not_tell_of_a_gpu_is_unknown_and_what_it_has_not_i
     assert parse_nvlink(text("nvlink__nvidia-l40s__595.80.txt")) == {}
 
 
-@pytest.mark.parametrize(("ran", "status"), [((0, "", ""), "absent"), ((127, "", ""), "absent")])
-def test_a_host_without_links_says_so(tmp_path, ran, status):
-    assert told(collect_nvlink, recorded(tmp_path, {}, {"nvidia-smi nvlink -s": ran}))[1] == status
+def test_a_host_without_links_says_so(tmp_path):
+    assert told(collect_nvlink, recorded(tmp_path, {}, {"nvidia-smi nvlink -s": (127, "", "")}))[1] == "absent"
+    without = (0, text("nvlink__nvidia-l40s__595.80.txt"), "")
+    assert told(collect_nvlink, recorded(tmp_path, {}, {"nvidia-smi nvlink -s": without}))[1] == "absent"
+
+
+def test_a_tool_that_prints_nothing_does_not_say_that_there_are_no_links(tmp_path):
+    assert told(collect_nvlink, recorded(tmp_path, {}, {"nvidia-smi nvlink -s": (0, "", "")}))[0]["nvlink"].status == "error"
 
 
 def test_links_that_nobody_recorded_are_unknown(tmp_path):

@@ -28,7 +28,7 @@ def test_without_a_command_it_prints_twelve_lines_that_begin_with_three_examples
 def test_help_lists_every_command_with_a_line_of_its_own(cli):
     ran = cli.run("--help")
     listed = re.findall(r"^  ([a-z]+)  +\S", ran.stdout, re.MULTILINE)
-    assert listed == list(summaries()) == ["diff", "import", "list", "probes", "show", "snapshot", "tag", "untag"]
+    assert listed == list(summaries()) == ["diff", "import", "list", "memory", "plan", "probes", "show", "snapshot", "tag", "untag"]
     assert all(summaries().values())
 
 

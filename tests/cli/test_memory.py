@@ -22,7 +22,7 @@ def log(cli):
     def make(fraction=0.55, before=94.5, after=21.925, odd=94.5):
         lines = ["a line of another run", f"[2026-03-02 12:19:23] server_args=ServerArgs({ARGS.format(fraction=fraction)})"]
         lines += [f"[2026-03-02 12:19:30 TP{rank}] Load weight begin. avail mem={odd if rank == 3 else before:.2f} GB" for rank in range(8)]
-        lines += [f"[2026-03-02 12:21:30 TP{rank}] Load weight end. elapsed=9 s, type=X, avail mem={after - (rank == 5):.3f} GB, mem usage=72 GB." for rank in range(8)]
+        lines += [f"[2026-03-02 12:21:30 TP{rank}] Load weight end. avail mem={after - (rank == 5):.3f} GB, mem usage=72 GB." for rank in range(8)]
         path = cli.home / "server.log"
         path.write_text("\n".join([*lines, ERROR.format(fraction=fraction)]) + "\n")
         return path
@@ -62,7 +62,7 @@ def test_the_good_snapshot_of_the_host_has_a_row_with_its_tokens(cli):
     store = FileStore(cli.store)
     for name in ("good", "bad"):
         entry = store.save(document.parse((SNAPSHOTS / f"{name}.json").read_bytes(), name))
-        set_label(store, entry, name)
+        set_label(store, entry, name, set_at="2026-03-04T00:00:00Z")
     (row,) = (row for row in told(cli, "bw-a@bad")["rows"] if row["remark"] == "bw-a@good")
     assert (row["fraction"], row["kv_cache_gib"], row["tokens"] > 100_000) == (0.85, 7.755, True)
 
@@ -77,6 +77,13 @@ def test_a_log_tells_the_rank_and_the_line_of_the_least(cli, log, snapshot_file)
     one = told(cli, snapshot_file("a.json"), "--log", log())
     assert one["figures"]["free_after_load"] == {"value": 20.925, "unit": "GiB", "from": "least of 8 ranks, TP5, log line 16"}
     assert "−21.60 GiB" in one["says"][0]
+
+
+def test_of_a_long_log_the_figures_are_read_and_no_line_is_counted(cli, log, snapshot_file):
+    path = log()
+    path.write_text("".join(f"[2026-03-02 11:00:00] a line before, number {number}\n" for number in range(120_000)) + path.read_text())
+    figure = told(cli, snapshot_file("a.json"), "--log", path)["figures"]["free_after_load"]
+    assert (figure["value"], "log line" in figure["from"]) == (20.925, False)
 
 
 def test_a_log_alone_will_do_where_a_snapshot_is_read(cli, log):
@@ -118,7 +125,7 @@ def test_a_log_of_another_framework_is_refused(cli, snapshot_file):
     assert (ran.returncode, "a log of vllm" in ran.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("words", [("--mem-fraction-static", "1.2"), ("--mem-fraction-static", "0"), ("--mem-fraction-static", "nan"), ("--cuda-graph-max-bs", "-1")])
+@pytest.mark.parametrize("words", [*(("--mem-fraction-static", word) for word in ("1.2", "0", "nan")), ("--cuda-graph-max-bs", "-1")])
 def test_a_number_that_is_none_is_refused_by_name(cli, words):
     ran = cli.run("memory", SNAPSHOTS / "bad.json", *words)
     assert (ran.returncode, words[0] in ran.stderr) == (2, True)

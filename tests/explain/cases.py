@@ -21,6 +21,7 @@ TELLS = {
     "packages": ("python/*", "packages/*", "leftovers/*"),
     "versions": ("packages/*/text_version", "torch/*"),
     "record": ("packages/*/altered/*", "packages/*/missing/*", "packages/*/verified"),
+    "caches": ("caches/*",),
     "sources": ("sources/*",),
     "git": ("git/*",),
 }

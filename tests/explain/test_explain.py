@@ -135,7 +135,7 @@ def test_equal_sides_are_the_same_with_exit_code_0_and_say_what_was_looked_at():
     snap = snapshot(package("torch", "2.9.1"))
     found = told(snap, snap, Symptom("oom", None))
     assert (found.word, found.exit_code, found.suspects) == ("SAME", 0, ())
-    assert "10 of 10 probes" in found.verdict
+    assert "11 of 11 probes" in found.verdict
 
 
 def test_sides_that_differ_in_volatile_facts_only_are_the_same():

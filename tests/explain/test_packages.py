@@ -78,7 +78,8 @@ def test_the_symptom_routes_the_same_changes():
 
 
 def test_the_size_of_the_jump_does_not_weigh():
-    good, bad = snapshot({**package("triton", "3.5.0"), **package("xformers", "0.1")}), snapshot({**package("triton", "3.5.1"), **package("xformers", "9.0")})
+    good = snapshot({**package("flash-mla", "3.5.0"), **package("xformers", "0.1")})
+    bad = snapshot({**package("flash-mla", "3.5.1"), **package("xformers", "9.0")})
     first, second = told(good, bad, SLOW).suspects
     assert first.confidence == second.confidence
 

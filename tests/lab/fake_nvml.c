@@ -133,6 +133,9 @@ U32(nvmlDeviceGetPowerManagementLimit, 600000)
 U32(nvmlDeviceGetPowerManagementDefaultLimit, 600000)
 U32(nvmlDeviceGetPowerUsage, 71250)
 U32(nvmlDeviceGetComputeMode, 0)
+int nvmlDeviceGetCudaComputeCapability(void *h, int *major, int *minor) {
+    DEV(nvmlDeviceGetCudaComputeCapability); int told = (int)given("nvmlDeviceGetCudaComputeCapability", i, 120); *major = told / 10; *minor = told % 10; return 0;
+}
 int nvmlDeviceGetClockInfo(void *h, int type, unsigned *v) {
     static const unsigned usual[4] = {2259, 2259, 12481, 1762}; DEV(nvmlDeviceGetClockInfo); if (type < 0 || type > 3) return 2; *v = usual[type];
     return 0;

@@ -28,7 +28,7 @@ def collect(host: Host) -> Iterator[Fact]:
     """Yield the module that is loaded, the one on disk, and the libraries; Absent where the host has none of them."""
     has_any = False
     for path, value in _everything(host):
-        has_any = has_any or not isinstance(value, Unknown)
+        has_any = has_any or not isinstance(value, Unknown) or not path.startswith("driver/on_disk/")
         yield path, value
     if not has_any:
         raise Absent("no NVIDIA driver: /proc/driver/nvidia/version, /sys/module/nvidia, libcuda.so.1 and libnvidia-ml.so.1 are not there")

@@ -34,15 +34,17 @@ ASKED = ("committed_at", "upstream", "ahead", "behind", "dirty", "files")
 def collect(host: Host) -> Iterator[Fact]:
     """Yield the state of each checkout; Absent where no source tree lies in one."""
     seen: List[str] = []
+    is_any_unknown = False
     for tree in trees(host):
         root = _root(host, tree)
         if isinstance(root, Unknown):
+            is_any_unknown = True
             yield fact_path("git", tree.key), root
         elif root is not None and root not in seen:
             key = tree.key if not seen else root
             seen.append(root)
             yield from _checkout(host, fact_path("git", key), root)
-    if not seen:
+    if not seen and not is_any_unknown:
         raise Absent("no source tree lies in a git checkout")
 
 

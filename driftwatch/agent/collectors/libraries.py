@@ -135,7 +135,8 @@ def collect_native(host: Host) -> Iterator[Fact]:
             refused += [found] if isinstance(found, Unknown) else []
             for name, stat in found if isinstance(found, list) else ():
                 if FAMILIES.match(name) and ".so" in name:
-                    yield fact_path("native", "installed", below + "/" + name), {"size_bytes": stat.size, "by": owners.get(below + "/" + name)}
+                    told = stat if isinstance(stat, Unknown) else {"size_bytes": stat.size, "by": owners.get(below + "/" + name)}
+                    yield fact_path("native", "installed", below + "/" + name), told
     if refused:
         yield "native/installed", refused[0]
 

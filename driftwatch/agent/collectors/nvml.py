@@ -10,6 +10,7 @@ KEY is a GPU's UUID, or ``index-N`` where it tells none. A fact that is not told
 | driver/version, cuda/driver | of the running driver; the newest CUDA that it serves, such as 12.8 |
 | gpus/count | GPUs that NVML counts, lost ones too |
 | gpus/KEY/{name,pci,vbios,compute_mode,persistence} | ``pci`` as the kernel writes it; persistence is Enabled or Disabled |
+| gpus/KEY/compute_capability | such as 9.0; nvidia-smi -q -x of most drivers does not tell it |
 | gpus/KEY/memory_{total,used,free,reserved}_mib | used and free are volatile |
 | gpus/KEY/memory_api | who told it: v2 and nvidia-smi (if ``reserved`` is told) do not count reserved memory as used, v1 does |
 | gpus/KEY/unattributed_mib (volatile) | used memory that no listed process holds |

@@ -15,15 +15,13 @@ recording holds less than half of the files that a RECORD names, the rest was le
 """
 from __future__ import annotations
 
-from binascii import b2a_base64
 from typing import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..dist_metadata import RECORD_BYTES, Entry, Folder, folders, joined, listed, natural, parse_record, refusal
+from ..dist_metadata import Entry, Folder, listed, refusal
 from ..host import Digest, Host, Stat
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..record_files import KERNELS, latest, recorded_digest, recorded_entries, sights, written
 
-KERNELS = ("sgl-", "sglang-", "flashinfer", "flash-attn", "flash-mla", "deep-gemm", "deep-ep", "vllm")
-FEW = 3
 NAMED = 100
 
 
@@ -53,7 +51,7 @@ def collect(host: Host) -> Iterator[Fact]:
     sites, refused = listed(host, host.targets[0].site_packages)
     left = host.settings.byte_budget
     told: List[str] = []
-    for one in sorted(_latest(host, sites), key=lambda folder: folder.name.startswith(KERNELS)):
+    for one in sorted(latest(host, sites), key=lambda folder: folder.name.startswith(KERNELS)):
         if one.name not in told:
             told.append(one.name)
             left -= yield from _distribution(host, one, left)
@@ -61,32 +59,14 @@ def collect(host: Host) -> Iterator[Fact]:
         raise refusal(refused[0]) if refused else NotRecorded("no site-packages folder was found")
 
 
-def _latest(host: Host, sites: List[Tuple[str, List[str]]]) -> List[Folder]:
-    """Return the distributions, of each name in one folder only that which was installed last."""
-    found: List[Folder] = []
-    for site, names in sites:
-        groups: Dict[str, List[Folder]] = {}
-        for one in folders(site, names):
-            groups.setdefault(one.name, []).append(one)
-        found += [max(group, key=lambda one: (_written(host, one) or 0, natural(one.version or ""))) if group[1:] else group[0] for group in groups.values()]
-    return found
-
-
-def _written(host: Host, folder: Folder) -> Optional[int]:
-    """Return the mtime of a RECORD in ns, None where it cannot be told."""
-    stat = host.attempt(host.stat, folder.path + "/RECORD")
-    return stat.mtime_ns if isinstance(stat, Stat) else None
-
-
 def _distribution(host: Host, folder: Folder, budget: int) -> Generator[Fact, None, int]:
     """Yield the facts of one distribution; return how many bytes were hashed for it."""
     top = fact_path("packages", folder.name)
-    text = host.try_read(folder.path + "/RECORD", RECORD_BYTES) if folder.kind == "dist-info" else None
-    entries = host.attempt(_entries, text) if isinstance(text, str) else text or Unknown("not_recorded", "%s: it has no RECORD to compare with" % folder.path)
+    entries = recorded_entries(host, folder)
     if isinstance(entries, Unknown):
         yield top + "/altered", entries
         return 0
-    since = _written(host, folder)
+    since = written(host, folder)
     listed_files = entries if since is not None else [entry for entry in entries if ".dist-info/" not in entry.path]
     sight = _look(host, folder, listed_files, since)
     altered, unhashed, used = _hashed(host, sight.suspects, budget)
@@ -94,65 +74,20 @@ def _distribution(host: Host, folder: Folder, budget: int) -> Generator[Fact, No
     return used
 
 
-def _entries(text: str) -> List[Entry]:
-    return [entry for entry in parse_record(text) if not entry.path.endswith(".pyc")]
-
-
 def _look(host: Host, folder: Folder, entries: List[Entry], since: Optional[int]) -> Sight:
-    """Return what one lstat of each listed file shows; one listing for each folder that holds more than a few of them."""
-    site = folder.path.rpartition("/")[0]
+    """Return what one lstat of each listed file shows."""
     is_kernel = folder.name.startswith(KERNELS)
     absent: List[str] = []
     suspects: List[Suspect] = []
     refused: List[Unknown] = []
-    for where, group in _by_folder(site, entries).items():
-        stats = _stats(host, where, group)
-        if isinstance(stats, Unknown):
-            refused.append(stats)
-            continue
-        for name, entry in group:
-            stat = stats.get(name)
-            if stat is None:
-                absent.append(entry.path)
-            elif isinstance(stat, Unknown):
-                refused.append(stat)
-            else:
-                suspects += _suspected(where + "/" + name, entry, stat, (since, is_kernel))
+    for path, entry, stat in sights(host, folder.path.rpartition("/")[0], entries):
+        if stat is None:
+            absent.append(entry.path)
+        elif isinstance(stat, Unknown):
+            refused.append(stat)
+        else:
+            suspects += _suspected(path, entry, stat, (since, is_kernel))
     return Sight(len(entries), len(entries) - len(absent), absent, suspects, refused)
-
-
-def _by_folder(site: str, entries: List[Entry]) -> Dict[str, List[Tuple[str, Entry]]]:
-    """Return the entries by the folder that they lie in, each with its name there."""
-    groups: Dict[str, List[Tuple[str, Entry]]] = {}
-    places: Dict[str, str] = {}
-    for entry in entries:
-        above, _, name = entry.path.rpartition("/")
-        if entry.path.startswith("/"):
-            above = above or "/"
-        if above not in places:
-            places[above] = joined(site, above)
-        groups.setdefault(places[above], []).append((name, entry))
-    return groups
-
-
-def _stats(host: Host, where: str, group: List[Tuple[str, Entry]]) -> Any:
-    """Return {name: Stat or Unknown} of the files of one folder, links followed; Unknown if it cannot be listed."""
-    if len(group) > FEW:
-        entries = host.attempt(host.entries, where)
-        if isinstance(entries, Unknown):
-            return entries
-        stats = dict(entries or ())
-    else:
-        stats = {name: host.attempt(host.stat, where + "/" + name) for name, _ in group}
-    for name, _ in group:
-        stat = stats.get(name)
-        if stat is not None and not isinstance(stat, Unknown) and stat.kind == "link":
-            stats[name] = host.attempt(_followed, host, where + "/" + name)
-    return stats
-
-
-def _followed(host: Host, path: str) -> Stat:
-    return host.stat(host.real(path))
 
 
 def _suspected(path: str, entry: Entry, stat: Stat, rule: Tuple[Optional[int], bool]) -> List[Suspect]:
@@ -189,11 +124,6 @@ def _judge(altered: Dict[str, Any], one: Suspect, sha256: Optional[str]) -> None
     """Note a file as altered if its size or its digest says so."""
     if one.is_other_size or (sha256 is not None and recorded_digest(sha256) != one.entry.digest):
         altered[one.entry.path] = {"size": one.stat.size, "recorded_size": one.entry.size, "sha256": sha256}
-
-
-def recorded_digest(sha256: str) -> str:
-    """Return a hexadecimal SHA-256 as RECORD writes it."""
-    return "sha256=" + b2a_base64(bytes.fromhex(sha256), newline=False).rstrip(b"=").translate(bytes.maketrans(b"+/", b"-_")).decode("ascii")
 
 
 def _told(top: str, sight: Sight, hashed: Tuple[Dict[str, Any], int], since: Optional[int]) -> Iterator[Fact]:

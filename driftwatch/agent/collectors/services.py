@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterator, List
 
-from ..host import Host, Ran
+from ..host import Host, Ran, Stat
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
 from ..unit_files import parse_moment, parse_show, parse_unit
 
@@ -84,10 +84,10 @@ def parse_journal(ran: Ran) -> List[str]:
 def _files(host: Host) -> Dict[str, List[str]]:
     """Return, by the name of a service, the unit file that the site made and its drop-ins, in the order in which systemd reads them."""
     entries = host.attempt(host.entries, FOLDER)
-    if isinstance(entries, Unknown):
-        host.notes.append(entries.reason)
+    seen = entries if isinstance(entries, list) else []
+    host.notes += [one.reason for one in (entries, *(stat for _, stat in seen)) if isinstance(one, Unknown)]
     found: Dict[str, List[str]] = {}
-    for entry, stat in sorted(entries if isinstance(entries, list) else (), key=lambda one: one[1].kind != "file"):
+    for entry, stat in sorted(((entry, stat) for entry, stat in seen if isinstance(stat, Stat)), key=lambda one: one[1].kind != "file"):
         name, _, ending = entry.partition(".service")
         if "@" in name or not name:
             continue

@@ -4,18 +4,21 @@
 |---|---|
 | sources/KEY/root | the tree's top folder |
 | sources/KEY/files/PATH | ``sha256:HEX SIZE`` (bytes), or ``link:TARGET``; PATH is below the root |
-| sources/KEY/times/PATH | [mtime_ns, ctime_ns], so that "touched, same bytes" can be told from "edited"; volatile; not told where the host has no times |
+| sources/KEY/times/PATH | [mtime_ns, ctime_ns], so that "touched, same bytes" can be told from "edited"; volatile; not told where the host has no times. |
 | sources/KEY/count | files and links counted in the digest of all |
 | sources/KEY/tree | ``sha256:`` digest over all paths and values, sorted; unknown where one of them is |
+| sources/KEY/same/UNIT | how many files are as the controller knows them (known_files.py); it puts their facts, and the tree's, in its place |
 
+Where an inode follows the times, a later snapshot need not read the file again while size, times and inode are the same.
 KEY is ``sglang`` where the tree is that package, else the folder's name. ``__pycache__``, ``*.pyc`` and ``.git`` are left out.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Generator, Iterator, List, Tuple
+from typing import Any, Dict, Generator, Iterator, List, Optional, Tuple
 
 from ..host import Digest, Host, Stat, sha256_of
-from ..probe import Absent, Fact, Probe, Unknown, fact_path
+from ..known_files import key_of
+from ..probe import Absent, Fact, Probe, Unknown, fact_path, part
 from ..source_trees import Tree, trees
 
 SKIP = ("__pycache__", ".git")
@@ -33,7 +36,7 @@ def collect(host: Host) -> Iterator[Fact]:
 
 
 def _tree(host: Host, tree: Tree, budget: int) -> Generator[Fact, None, int]:
-    """Yield the facts of one tree, large files last; return the bytes that were hashed."""
+    """Yield the facts of one tree, large files last; return the bytes that were hashed, or would have been."""
     top = fact_path("sources", tree.key)
     names = host.try_list(tree.root)
     if names is None or isinstance(names, Unknown):
@@ -42,23 +45,59 @@ def _tree(host: Host, tree: Tree, budget: int) -> Generator[Fact, None, int]:
     yield top + "/root", tree.root
     values: Dict[str, Any] = {}
     large: List[Tuple[str, int]] = []
-    left = budget
-    for path, stat in host.walk(tree.root, SKIP):
-        if path.endswith((".pyc", "/.git")) or path == ".git":
+    known = host.settings.known.get(tree.root, {})
+    left, same = budget, 0
+    for unit, files in _units(host, tree.root):
+        size = _size_of_same(files, known.get(unit), left) if known else None
+        if size is not None:
+            left -= size
+            same += len(files)
+            yield top + "/" + fact_path("same", unit), len(files)
             continue
-        if isinstance(stat, Stat) and stat.kind == "file" and LARGE < stat.size <= left:
-            large.append((path, stat.size))
-            left -= stat.size
-            continue
-        value = stat if isinstance(stat, Unknown) else _value(host, tree.root + "/" + path, stat, left)
-        left -= value.size if isinstance(value, Digest) else 0
-        yield from _told(top, path, value, values)
+        for path, stat in files:
+            if isinstance(stat, Stat) and stat.kind == "file" and LARGE < stat.size <= left:
+                large.append((path, stat.size))
+                left -= stat.size
+                continue
+            value = stat if isinstance(stat, Unknown) else _value(host, tree.root + "/" + path, stat, left)
+            left -= value.size if isinstance(value, Digest) else 0
+            yield from _told(top, path, value, values)
     digests = host.sha256_each([(tree.root + "/" + path, size) for path, size in large])
     for path, _ in large:
         yield from _told(top, path, digests[tree.root + "/" + path], values)
-    yield top + "/count", len(values)
-    yield top + "/tree", digest_of_all(values)
+    yield top + "/count", len(values) + same
+    if not same:
+        yield top + "/tree", digest_of_all(values)
     return budget - left
+
+
+def _units(host: Host, root: str) -> Iterator[Tuple[str, List[Tuple[str, Any]]]]:
+    """Yield each unit of a tree with the files in it: the small ones of a folder together, links and what cannot be looked at with them."""
+    folder = ""
+    files: List[Tuple[str, Any]] = []
+    for path, stat in host.walk(root, SKIP):
+        if path.endswith((".pyc", "/.git")) or path == ".git":
+            continue
+        if isinstance(stat, Stat) and stat.size > LARGE:
+            yield part(path), [(path, stat)]
+            continue
+        above = path.rpartition("/")[0]
+        if above != folder:
+            if files:
+                yield part(folder), files
+            folder, files = above, []
+        files.append((path, stat))
+    if files:
+        yield part(folder), files
+
+
+def _size_of_same(files: List[Tuple[str, Any]], key: Optional[str], limit: int) -> Optional[int]:
+    """Return the bytes of a unit that is as the controller knows it, None where it is not, or larger than ``limit``."""
+    if key is None or any(isinstance(stat, Unknown) or stat.kind != "file" or stat.inode is None for _, stat in files):
+        return None
+    size = sum([stat.size for _, stat in files])
+    is_same = size <= limit and key_of([(part(path), stat[1:5]) for path, stat in files]) == key
+    return size if is_same else None
 
 
 def _value(host: Host, path: str, stat: Stat, left: int) -> Any:
@@ -73,14 +112,20 @@ def _value(host: Host, path: str, stat: Stat, left: int) -> Any:
 def _told(top: str, path: str, value: Any, values: Dict[str, Any]) -> Iterator[Fact]:
     """Yield what is told of one file, and note it for the digest of all."""
     if isinstance(value, Digest):
-        values[path] = "sha256:%s %d" % (value.sha256, value.size)
+        values[path] = told_digest(value.sha256, value.size)
     elif isinstance(value, Unknown):
         values[path] = value
     else:
         values[path] = Unknown("error", "%s: vanished while the tree was read" % path) if value is None else "link:" + value
-    yield top + "/" + fact_path("files", path), values[path]
+    name = part(path)
+    yield top + "/files/" + name, values[path]
     if isinstance(value, Digest) and value.mtime_ns is not None:
-        yield top + "/" + fact_path("times", path), [value.mtime_ns, value.ctime_ns]
+        yield top + "/times/" + name, [value.mtime_ns, value.ctime_ns] if value.inode is None else [value.mtime_ns, value.ctime_ns, value.inode]
+
+
+def told_digest(sha256: str, size: int) -> str:
+    """Return what is told of a file's bytes."""
+    return "sha256:%s %d" % (sha256, size)
 
 
 def digest_of_all(values: Dict[str, Any]) -> Any:

@@ -37,14 +37,15 @@ def collect(host: Host) -> Iterator[Fact]:
 
 def _is_same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
     """Tell whether two targets are one interpreter under two names, such as ``python`` and ``python3`` of one virtual environment."""
-    beside = one["python"].rpartition("/")[0] == other["python"].rpartition("/")[0] and set(one["site_packages"]) <= set(other["site_packages"])
-    return bool(one["python"] == other["python"] or (beside and one["site_packages"]))
+    folders = {folder for folder in one["site_packages"] if "/.local/lib/" not in folder}
+    beside = one["python"].rpartition("/")[0] == other["python"].rpartition("/")[0] and folders <= set(other["site_packages"])
+    return bool(one["python"] == other["python"] or (beside and folders))
 
 
 def _interpreters(host: Host) -> Iterator[Found]:
     """Yield interpreter, why, the variables that it serves with, and the folder that it serves from."""
     for python in host.settings.pythons:
-        yield python, "given with --python", {}, None
+        yield python, "given with --python", _home(host), None
     hinted = host.hints().get("interpreter")
     if hinted and not host.settings.pythons:
         yield str(hinted), "named by the recording", {}, None
@@ -96,11 +97,19 @@ def _source(host: Host, folders: Tuple[str, ...], folder: Optional[str]) -> Opti
 
 def _fallback(host: Host) -> List[Dict[str, Any]]:
     """Return the host's own ``python3`` as the one target, or none where there is none."""
-    told = host.attempt(host.environ)
-    variables = told if isinstance(told, dict) else {}
-    python = on_path(host, "python3", variables.get("PATH", "") + ":/usr/local/bin:/usr/bin:/bin")
+    python = on_path(host, "python3", _shell(host).get("PATH", "") + ":/usr/local/bin:/usr/bin:/bin")
     because = "no server runs and none was given: the python3 on PATH"
-    return [_target(host, python, because, ({"HOME": variables.get("HOME", "")}, None))] if python else []
+    return [_target(host, python, because, (_home(host), None))] if python else []
+
+
+def _shell(host: Host) -> Dict[str, str]:
+    told = host.attempt(host.environ)
+    return told if isinstance(told, dict) else {}
+
+
+def _home(host: Host) -> Dict[str, str]:
+    """Return HOME alone of the shell that looks: without a server to tell it, whose packages of their own an interpreter sees is the looking user."""
+    return {"HOME": _shell(host).get("HOME", "")}
 
 
 PROBES = (Probe(

@@ -15,23 +15,25 @@ from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.sides import read_all
 from driftwatch.compare.change import Change
 from driftwatch.compare.pair import compare
+from driftwatch.compare.sets import compare_sets
+from driftwatch.explain.asked import answers
 from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.explanation import Explanation
 from driftwatch.explain.rules_found import load_rules
+from driftwatch.explain.words import count
+from driftwatch.log_stream import condense
 from driftwatch.model import Known, Snapshot, Symptom, matches
-from driftwatch.store.document import read_bounded
+from driftwatch.store.log_file import log_chunks
 from driftwatch.store.references import is_path
-from driftwatch.symptom import SYMPTOM_CLASSES, classify, of_snapshot
+from driftwatch.symptom import SYMPTOM_CLASSES, classify, of_snapshot, trace_of
 
-LARGEST_LOG = 32 << 20
 LONGEST_SIGNATURE = 500
-LOG_ADVICE = "name the log of the broken run; of a longer one its end will do: tail -c 30M LOG > end.log"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the options of `diff` ask. ``bad`` is a host where the broken side is to be taken now."""
+    """What the options of `diff` ask. ``bad`` is a host where the broken side is to be taken now; ``goods`` and ``bads`` name several sides instead."""
 
     good: str
     bad: str
@@ -43,20 +45,39 @@ class Question:
     rules: tuple[str, ...] = ()
     repo: str | None = None
     read_as: str | None = None
+    ask: tuple[str, ...] = ()
+    goods: tuple[str, ...] = ()
+    bads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both sides and the references by which they are called."""
+    """Both sides and the references by which they are called; of two sets the changes too, since a pair alone does not tell them."""
 
     good: Snapshot
     bad: Snapshot
     good_ref: str
     bad_ref: str
+    changes: tuple[Change, ...] | None = None
 
 
-def pair_of_refs(good: str, bad: str | None, *, is_now: bool) -> tuple[str, str]:
-    """Return both REFs: `diff gpu-a` means gpu-a@good and gpu-a@last. With ``is_now`` the second is the host itself."""
+@dataclass(frozen=True)
+class Shown:
+    """How the failure shows: the symptom, where it is from, and the lines of its traceback."""
+
+    symptom: Symptom | None = None
+    source: str | None = None
+    trace: str = ""
+
+
+def pair_of_refs(good: str | None, bad: str | None, *, is_now: bool, has_sets: bool = False) -> tuple[str, str]:
+    """Return both REFs: `diff gpu-a` means gpu-a@good and gpu-a@last. With ``is_now`` the second is the host itself; with sets there are none."""
+    if has_sets:
+        if good is not None or is_now:
+            raise UsageFault("--good and --bad name all the sides", do="driftwatch diff --good REF --good REF --bad REF")
+        return "", ""
+    if good is None:
+        raise UsageFault("missing argument: no side is named", do="driftwatch diff GOOD BAD, or --good REF --good REF --bad REF")
     host = good.rpartition("@")[0] or good
     if is_now and bad is not None:
         raise UsageFault("--now takes the broken side itself, so none can be named beside it", do="leave one of them away")
@@ -69,12 +90,24 @@ def pair_of_refs(good: str, bad: str | None, *, is_now: bool) -> tuple[str, str]
 def read_pair(question: Question, desk: Desk) -> Pair:
     """Return both sides; the broken one is taken and stored now where that was asked."""
     _check_symptom(question)
+    if question.goods or question.bads:
+        return _read_sets(question, desk)
     if not question.is_now:
         good, bad = read_all((question.good, question.bad), desk, question.read_as)
         return Pair(good, bad, question.good, question.bad)
     (good,) = read_all((question.good,), desk, question.read_as)
     bad, ref = _take_now(question.bad, desk)
     return Pair(good, bad, question.good, ref)
+
+
+def _read_sets(question: Question, desk: Desk) -> Pair:
+    """Return the pair that stands for two sets, and tell how much of what differs is noise."""
+    if not question.goods or not question.bads:
+        raise UsageFault("sets need both sides", do="name at least one --good REF and one --bad REF")
+    every = read_all((*question.goods, *question.bads), desk, question.read_as)
+    found = compare_sets(every[: len(question.goods)], every[len(question.goods):])
+    desk.say(f"note: {count(found.noise, 'difference')} left out: the good ones differ among themselves there, or a broken one is like a good one")
+    return Pair(found.good, found.bad, ", ".join(question.goods), ", ".join(question.bads), found.changes)
 
 
 def _take_now(host: str, desk: Desk) -> tuple[Snapshot, str]:
@@ -90,12 +123,19 @@ def _take_now(host: str, desk: Desk) -> tuple[Snapshot, str]:
 
 def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
     """Return the explanation of a pair."""
-    changes = tuple(change for change in compare(pair.good, pair.bad) if not question.only or matches(change.path, question.only))
-    symptom, source = _symptom(question, pair.bad, desk)
+    return explain_case(pair, question, desk)[1]
+
+
+def explain_case(pair: Pair, question: Question, desk: Desk) -> tuple[Case, Explanation]:
+    """Return what a pair is to the rules, and its explanation with the answers to what was asked."""
+    every = compare(pair.good, pair.bad) if pair.changes is None else pair.changes
+    changes = tuple(change for change in every if not question.only or matches(change.path, question.only))
+    shown = _shown(question, pair.bad, desk)
     folders = (*desk.settings.rules, *map(Path, question.rules))
     commits = commits_between(question.repo, moved_heads(changes)) if question.repo is not None else {}
-    case = Case(pair.good, pair.bad, changes, symptom, source, pair.good_ref, pair.bad_ref, commits)
-    return explain(case, load_rules(load_folders(folders)))
+    case = Case(pair.good, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace)
+    explanation = explain(case, load_rules(load_folders(folders)))
+    return case, replace(explanation, asked=answers(case, explanation, question.ask)) if question.ask else explanation
 
 
 def moved_heads(changes: Iterable[Change]) -> list[tuple[str, str]]:
@@ -109,23 +149,25 @@ def _check_symptom(question: Question) -> None:
         raise UsageFault(f"--symptom {question.klass}: there is no such class", do=f"one of: {', '.join(SYMPTOM_CLASSES)}")
 
 
-def _symptom(question: Question, bad: Snapshot, desk: Desk) -> tuple[Symptom | None, str | None]:
-    """Return the symptom and where it is from: the log, the pasted error, the user's word, or the snapshot. A class that was named wins."""
+def _shown(question: Question, bad: Snapshot, desk: Desk) -> Shown:
+    """Return how the failure shows: by the log, the pasted error, the user's word, or the snapshot. A class that was named wins."""
     if question.log is not None:
-        found, source = _of_log(question.log, desk), "log"
+        found = _of_log(question.log, desk)
     elif question.error is not None:
-        found, source = classify(question.error) or Symptom(signature=Redactor().text(question.error.strip())[:LONGEST_SIGNATURE]), "error"
+        line = Symptom(signature=Redactor().text(question.error.strip())[:LONGEST_SIGNATURE])
+        found = Shown(classify(question.error) or line, "error", Redactor().text(trace_of(question.error)))
     elif question.klass is None:
-        found, source = bad.symptom or of_snapshot(bad), "snapshot"
+        found = Shown(bad.symptom or of_snapshot(bad), "snapshot")
     else:
-        found, source = None, "user"
+        found = Shown(None, "user")
     if question.klass is not None:
-        found = replace(found or Symptom(), klass=question.klass)
-    return found, source if found is not None else None
+        found = replace(found, symptom=replace(found.symptom or Symptom(), klass=question.klass))
+    return found if found.symptom is not None else Shown(trace=found.trace)
 
 
-def _of_log(path: str, desk: Desk) -> Symptom | None:
-    found = classify(read_bounded(path, LARGEST_LOG, advice=LOG_ADVICE).decode("utf-8", "replace"))
+def _of_log(path: str, desk: Desk) -> Shown:
+    text = condense(log_chunks(path)).text
+    found = classify(text)
     if found is None:
         desk.say(f"note: {path} shows no failure that is known")
-    return found if found is None else replace(found, log=path)
+    return Shown(None if found is None else replace(found, log=path), "log", Redactor().text(trace_of(text)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from itertools import chain
+from pathlib import Path, PurePath
 
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.model import Snapshot
@@ -11,6 +12,8 @@ from driftwatch.store.errors import StoreError
 
 MARKS = ('"format"', '"facts"', '"agent"', '"probes"')
 HEAD = 4096
+LOG = "server-log"
+LOG_HEAD = 256 << 10
 ADVICE = "paste the whole output of one of these, or name its kind with --as"
 
 
@@ -30,6 +33,23 @@ def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
         return read_dump(decode(data), short, read_as=_known(read_as))
     except NoDump as none:
         raise StoreError(f"{short} is no snapshot, and no dump that is known: {none}", name, ADVICE) from None
+
+
+def snapshot_of_log(path: Path, read_as: str | None = None) -> Snapshot | None:
+    """Return what a server's log tells that is gzip'd or too long for a dump, read as a stream; None for a file that is neither, or begins like no log."""
+    from driftwatch.dumps.clean import LARGEST_TEXT  # noqa: PLC0415  # as above
+    from driftwatch.dumps.read import read_dump  # noqa: PLC0415  # as above
+    from driftwatch.dumps.server_log import FORMAT  # noqa: PLC0415  # as above
+    from driftwatch.log_stream import condense  # noqa: PLC0415  # as above
+    from driftwatch.store.log_file import log_chunks  # noqa: PLC0415  # as above
+
+    if read_as not in (None, LOG) or not path.is_file() or (path.stat().st_size <= LARGEST_TEXT and path.suffix != ".gz"):
+        return None
+    chunks = log_chunks(path)
+    first = next(chunks, b"")
+    if not any(True for _ in FORMAT.find(first[:LOG_HEAD].decode("utf-8", "replace").splitlines())):
+        return None
+    return read_dump(condense(chain((first,), chunks)).text.replace("\0", ""), path.name, read_as=LOG)
 
 
 def _is_snapshot(data: bytes) -> bool:

@@ -12,12 +12,14 @@ from typing import Any
 
 from driftwatch.agent import recorded
 from driftwatch.agent.probe import Refusal
+from driftwatch.capture.known import Known
 from driftwatch.capture.plan import CaptureError, Plan
 from driftwatch.capture.profiles import DEFAULT, plan_of
 from driftwatch.capture.take import Order, Transport, take_recorded, take_snapshot
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.profiles import Chosen, chosen
+from driftwatch.cli.wiring.recalling import recall
 from driftwatch.model import Snapshot
 from driftwatch.settings import HOST_DEADLINE, utc_now
 from driftwatch.store import keys
@@ -46,6 +48,7 @@ class Wish:
     log: str | None = None
     env_from_pid: int | None = None
     profile: str | None = None
+    is_rehash: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
     plan = _plan(wish, profile)
     options = Options(ssh_options=desk.settings.ssh_options)
     store_key = _store_key(desk)
+    is_known_used = not wish.is_rehash and any(offer.probe.name == "sources" for offer in plan.asked)
     jobs = []
     for text in dict.fromkeys(destinations):
         destination = parse_destination(text, profile.profile.transport or "openssh")
@@ -90,7 +94,8 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
         host = os.uname().nodename if is_local else destination.host
         transport = open_transport(destination, options)
         order = _order(_here(wish) if is_local else wish, profile, plan, keys.host_key(store_key, host), desk)
-        jobs.append(Job(host, partial(_take, host, transport, order), len(plan.asked)))
+        known = partial(recall, desk, host) if is_known_used else dict
+        jobs.append(Job(host, partial(_take, (host, transport), order, known), len(plan.asked)))
     return jobs
 
 
@@ -104,8 +109,8 @@ def recorded_job(path: str, wish: Wish, desk: Desk) -> Job:
     return Job(host, partial(_take_recorded, place, order), len(plan.asked))
 
 
-def _take(host: str, transport: Transport, order: Order, watch: Watch) -> Snapshot:
-    return take_snapshot(host, transport, replace(order, watch=watch), utc_now())
+def _take(where: tuple[str, Transport], order: Order, known: Callable[[], Known], watch: Watch) -> Snapshot:
+    return take_snapshot(*where, replace(order, watch=watch, known=known()), utc_now())
 
 
 def _take_recorded(path: str, order: Order, watch: Watch) -> Snapshot:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.output import print_text, write_file
+from driftwatch.cli.wiring.recalling import remember
 from driftwatch.model import Snapshot
 from driftwatch.report.facts import render_facts
 from driftwatch.settings import utc_now
@@ -41,6 +42,7 @@ def keep(snapshot: Snapshot, keeping: Keeping, desk: Desk) -> str:
 
 def _store(snapshot: Snapshot, keeping: Keeping, desk: Desk) -> str:
     entry = desk.store.save(snapshot)
+    remember(desk, snapshot)
     if keeping.label is None:
         return entry.ref
     set_label(desk.store, entry, keeping.label, set_at=utc_now(), note=keeping.note)

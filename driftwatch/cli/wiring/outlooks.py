@@ -12,13 +12,13 @@ from driftwatch.agent.log_errors import rank_of
 from driftwatch.agent.probe import fact_path
 from driftwatch.agent.server_log import last_run, parse_log
 from driftwatch.cli.wiring.desk import Desk
-from driftwatch.cli.wiring.diffing import LARGEST_LOG, LOG_ADVICE
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.sides import read_one
 from driftwatch.explain.outlook import WhatIf
+from driftwatch.log_stream import condense
 from driftwatch.model import Snapshot
-from driftwatch.store.document import read_bounded
 from driftwatch.store.errors import StoreError
+from driftwatch.store.log_file import log_chunks
 
 GOOD = "good"
 _LINES = (("free_before_load_gib", "Load weight begin"), ("free_after_load_gib", "Load weight end"))
@@ -29,8 +29,8 @@ def what_if(ref: str, log: str | None, asked: tuple[float | None, int | None], d
     """Return the question to work out. ``asked``: another fraction, and another largest graph batch. Raises UsageFault for a log that is no SGLang's."""
     snapshot, places = read_one(ref, desk), {}
     if log is not None:
-        text = read_bounded(log, LARGEST_LOG, advice=LOG_ADVICE).decode("utf-8", "replace")
-        snapshot, places = with_log(snapshot, text, log), dict(places_in(text))
+        kept = condense(log_chunks(log))
+        snapshot, places = with_log(snapshot, kept.text, log), dict(places_in(kept.text)) if kept.is_whole else {}
     other_ref = f"{snapshot.host}@{GOOD}"
     other = _good_of(other_ref, snapshot, desk)
     return WhatIf(snapshot, ref, *asked, other, other_ref, places)

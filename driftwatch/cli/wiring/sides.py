@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from driftwatch.cli.wiring.desk import Desk
-from driftwatch.cli.wiring.dumped import snapshot_of
+from driftwatch.cli.wiring.dumped import snapshot_of, snapshot_of_log
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.model import Snapshot
 from driftwatch.settings import SettingsError
@@ -56,7 +57,8 @@ def _read(reference: Reference, desk: Desk, read_as: str | None = None) -> Snaps
         return _read_stdin(read_as)
     if reference.kind == "recorded":
         return _capture(reference.text, desk)
-    return snapshot_of(document.read_bounded(reference.path, document.LARGEST_FILE), str(reference.path), read_as)
+    of_log = snapshot_of_log(Path(reference.path), read_as)
+    return of_log or snapshot_of(document.read_bounded(reference.path, document.LARGEST_FILE), str(reference.path), read_as)
 
 
 def _read_stdin(read_as: str | None) -> Snapshot:

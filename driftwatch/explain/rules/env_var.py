@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from driftwatch.explain.weights import VARIABLE, by_class
 from driftwatch.explain.words import command, count, moved, show
 from driftwatch.model import Known
 
+_SEPARATOR = re.compile(r"[,;]")
+_LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
 GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "env/*")
 _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
@@ -54,6 +57,9 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield Term(_FAMILIES[family], weight, facts)
     if change.kind != "changed" and family != "harmless":
         yield term("presence", "it was set on one side only", facts)
+    options = _options(*(side.value if isinstance(side, Known) else None for side in (change.good, change.bad)))
+    if options and family != "harmless":
+        yield term("option came or went", f"options of it came or went: {show(', '.join(options))}", facts)
     if names_variable(case.text, name):
         yield term("named in the error", "the error text names it", facts)
     if change.kind == "added" and is_workaround(name):
@@ -63,12 +69,20 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
 
 def _told(good: Any, bad: Any) -> str:
     """Return both values; of an option list only the options that differ."""
-    if isinstance(good, str) and isinstance(bad, str) and "," in good + bad and ":" in good + bad:
-        one, other = good.split(","), bad.split(",")
+    if isinstance(good, str) and isinstance(bad, str) and _LIST.search(good + bad):
+        one, other = _SEPARATOR.split(good), _SEPARATOR.split(bad)
         parts = [f"- {option}" for option in one if option not in other] + [f"+ {option}" for option in other if option not in one]
         if parts:
             return "options: " + show(", ".join(parts))
     return moved(good, bad, absent="unset")
+
+
+def _options(good: Any, bad: Any) -> list[str]:
+    """Return the options of a list in a value that one side lacks altogether, whatever their values: ``+ expandable_segments``. Presence before value."""
+    if not isinstance(good, str) or not isinstance(bad, str) or not _LIST.search(good + bad):
+        return []
+    one, other = ({re.split(r"[:=]", option)[0].strip() for option in _SEPARATOR.split(value) if option.strip()} for value in (good, bad))
+    return [*(f"- {name}" for name in sorted(one - other)), *(f"+ {name}" for name in sorted(other - one))]
 
 
 def _whose(case: Case, change: Change) -> Iterator[Term]:

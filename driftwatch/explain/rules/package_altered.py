@@ -20,7 +20,7 @@ _MOST_FILES = 3  # more altered files of one package are told as the package
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield files, or packages where many files of one are concerned, that differ from their RECORD only on the bad side or in another way there."""
     found: dict[str, list[Change]] = {}
-    for change in case.moved("packages/*/altered/*", "packages/*/missing/*"):
+    for change in case.moved("packages/*/altered/*", "packages/*/missing/*", "packages/*/rewritten/*"):
         if change.kind != "removed":
             found.setdefault(change.path.split("/")[1], []).append(change)
     for name, changes in found.items():

@@ -1,4 +1,7 @@
-"""Installed distributions whose version or build moved. The layer, the symptom and the error text weigh, never the size of the jump."""
+"""Installed distributions whose version or build moved. The layer, the symptom and the error text weigh, never the size of the jump.
+
+What another one brought is told with what brought it, and weighs more than that one; what cannot be put back alone goes with its leader.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,37 @@ from typing import Any
 
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
+from driftwatch.explain.code_names import speaks_with
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.families import package_family
-from driftwatch.explain.naming import names_package
-from driftwatch.explain.requirements import wanted_by
+from driftwatch.explain.families import GPU_STACK, companion_of, is_attention, is_off_level, package_family
+from driftwatch.explain.mentions import Said, mentions
+from driftwatch.explain.naming import lacks_symbol_of, names_package
+from driftwatch.explain.requirements import has_moved, wanted_by
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, pip, term
 from driftwatch.explain.weights import LAYER, by_class
-from driftwatch.explain.words import moved, show
+from driftwatch.explain.words import listed, moved, show
 from driftwatch.model import Known
 
 _LAYERS = {
-    "kernel": "a kernel package: it brings code that runs on the GPU", "torch": "the tensor library under everything",
+    "kernel": "a kernel package: it brings code that runs on the GPU", "binding": "it binds Python to code of the GPU",
+    "loading": "it fetches or reads the weights",
+    "torch": "the tensor library under everything",
     "collectives": "it moves data between GPUs and hosts", "cuda": "a CUDA library of the serving interpreter", "server": "the server itself",
-    "model": "it loads or shapes the model", "numeric": "a numeric base library", "web": "a web package: it touches neither GPU nor model",
+    "model": "it loads or shapes the model", "numeric": "a numeric base library", "request": "every request passes through it",
+    "web": "a web package: it touches neither GPU nor model", "client": "a client of other services: no request of the server passes through it",
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
 }
+_BUILD_FACTS = ("transcript/python/torch._C._GLIBCXX_USE_CXX11_ABI", "torch/cxx11_abi")
 
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each distribution that moved."""
-    wanted = wanted_by(case)
+    said, wanted = Said(case), wanted_by(case)
     for change in case.moved("packages/*/version"):
-        yield _moved(case, change, wanted)
+        yield _moved(said, change, wanted)
     for change in case.moved("packages/*/record"):
-        yield _rebuilt(case, change)
+        yield _rebuilt(said, change)
 
 
 def _name(path: str) -> str:
@@ -43,14 +52,17 @@ def _both(change: Change) -> tuple[Any, Any]:
     return (good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None)
 
 
-def _moved(case: Case, change: Change, wanted: Mapping[str, list[str]]) -> Evidence:
-    name = _name(change.path)
+def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evidence:
+    case, name, facts = said.case, _name(change.path), (change.path,)
     good, bad = _both(change)
     carrier = _carrier(case, name, wanted)
-    terms = (term("moved", _told(good, bad), (change.path,)), *_layer(case, name, change.path), *_named(case, name, change.path))
+    told = tuple(mentions(said, name, facts))
+    place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(case, name))
+    terms = (term("moved", _told(good, bad), facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
+    others = () if told else (*_carries(case, name, said.required), *_another(said, change))
     verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
     wording = Wording("package", name, mark(good, bad), good, bad, verdict, carrier, _commands(case, name, good, bad))
-    return Evidence(Subject("package", name), terms, wording)
+    return Evidence(Subject("package", name), (*terms, *others, *_build(case, name)), wording)
 
 
 def _told(good: Any, bad: Any) -> str:
@@ -60,35 +72,85 @@ def _told(good: Any, bad: Any) -> str:
 
 
 def _carrier(case: Case, name: str, wanted: Mapping[str, list[str]]) -> str:
-    """Return what brought a package along: one that requires it and that moved too."""
-    for user in wanted.get(name, []):
-        change = case.by_path.get(f"packages/{user}/version")
-        if user != name and change is not None and change.kind != "unknown" and not change.is_folded:
-            return f"came with {user} {moved(*_both(change))}"
-    return ""
+    """Return what brought a package along: one that requires it and that moved too; one that nothing else brought before any other."""
+    users = [user for user in wanted.get(name, []) if user != name and companion_of(user) != name and has_moved(case, user)]
+    first = min(users, key=lambda user: (package_family(user) != "server", users.index(user)), default="")
+    return f"came with {first} {moved(*_both(case.by_path[f'packages/{first}/version']))}" if first else ""
 
 
-def _rebuilt(case: Case, change: Change) -> Evidence:
-    name = _name(change.path)
+def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Iterator[Term]:
+    """Yield what a package's place among the moved ones weighs: new, gone, or going with another. An error that names it settles more than that."""
+    facts = (change.path,)
+    if is_named:
+        return
+    if change.kind in ("added", "removed"):
+        term_name, says = ("came new", "nothing used it before") if change.kind == "added" else ("went away", "what needs it would say so")
+        yield term(term_name, says, facts)
+    if carrier and change.kind == "changed" and package_family(_name(change.path)) in GPU_STACK and not _moved_leader(case, _name(change.path)):
+        yield term("carried", f"it {carrier}", facts)
+
+
+def _moved_leader(case: Case, name: str) -> str:
+    leader = companion_of(name)
+    return leader if leader and has_moved(case, leader) else ""
+
+
+def _follows(case: Case, name: str) -> Iterator[Term]:
+    """Yield that a package goes with a leader that moved too, unless the error names it and not that one."""
+    leader = _moved_leader(case, name)
+    is_meant = lacks_symbol_of(case.text, name) or speaks_with(case.text, name) or (names_package(case.text, name) and not names_package(case.text, leader))
+    if leader and not is_meant:
+        facts = (f"packages/{name}/version", f"packages/{leader}/version")
+        yield term("companion", f"it goes with {leader}, which moved too, and cannot be put back alone", facts)
+
+
+def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterator[Term]:
+    """Yield that a server, which pins what it needs, brought other parts of the GPU stack: one of those is the likelier cause."""
+    if package_family(name) != "server":
+        return
+    brought = [one for one in required.get(name, ()) if has_moved(case, one) and package_family(one) in GPU_STACK and not companion_of(one)]
+    if brought:
+        yield term("carrier", f"it brought others that are nearer to the GPU: {listed(brought)}", tuple(f"packages/{one}/version" for one in brought[:20]))
+
+
+def _another(said: Said, change: Change) -> Iterator[Term]:
+    """Yield what speaks against a package that the error does not name: it names another one, or it is of the other level."""
+    named = said.named
+    if is_off_level(said.case.text, _name(change.path)):
+        yield term("other level", "the error is of the other level: of Python code or of native code, and this is not", (change.path,))
+    if named and _name(change.path) not in named:
+        yield term("another is named", f"the error names {listed(sorted(named), 2)} and not this", (change.path,))
+
+
+def _build(case: Case, name: str) -> Iterator[Term]:
+    """Yield that PyTorch's C++ interface moved, which no version tells."""
+    if name == "torch":
+        for path in _BUILD_FACTS:
+            if case.has_moved(path):
+                yield term("interface moved", f"its C++ interface is another: {moved(*_both(case.by_path[path]))}", (path,))
+
+
+def _rebuilt(said: Said, change: Change) -> Evidence:
+    case, name = said.case, _name(change.path)
     version = show(case.value("bad", f"packages/{name}/version"))
-    told = term("new build of one version", f"still {version}, but its RECORD is another: a different build", (change.path,))
-    terms = (told, *_layer(case, name, change.path), *_named(case, name, change.path))
+    first = term("new build of one version", f"still {version}, but its RECORD is another: a different build", (change.path,))
+    told = tuple(mentions(said, name, (change.path,)))
     look = Command("look", pip(case, "show", "-f", name))
     good, bad = (show(one)[:19] for one in _both(change))
     wording = Wording("package", f"{name} {version}, RECORD", "~", good, bad, f"{name} {version} is another build.", commands=(look,))
-    return Evidence(Subject("package", name), terms, wording)
+    return Evidence(Subject("package", name), (first, *_layer(case, name, change.path, is_named=bool(told)), *told), wording)
 
 
-def _layer(case: Case, name: str, path: str) -> Iterator[Term]:
+def _layer(case: Case, name: str, path: str, *, is_named: bool) -> Iterator[Term]:
+    """Yield what a package's layer weighs; that it is an unlikely one does not count where the error itself points to it."""
     family = package_family(name)
     weight = by_class(LAYER, family, case.klass)
-    if weight:
+    if weight > 0 or (weight and not is_named):
         yield Term(_LAYERS[family], weight, (path,))
-
-
-def _named(case: Case, name: str, path: str) -> Iterator[Term]:
-    if names_package(case.text, name):
-        yield term("named in the error", "the error text names it", (path,))
+    if case.klass in ("slow", "wrong-output", "accuracy") and is_attention(name):
+        yield term("attention", "it chooses the attention kernel, the usual place of this symptom", (path,))
+    elif case.klass in ("slow", "wrong-output", "accuracy") and name in ("triton", "pytorch-triton"):
+        yield term("compiles most kernels", "most kernels of a server are compiled by it", (path,))
 
 
 def _commands(case: Case, name: str, good: Any, bad: Any) -> tuple[Command, ...]:

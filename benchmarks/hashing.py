@@ -1,0 +1,124 @@
+"""Digests of a source tree and of large native libraries, against what people run: ``python benchmarks/hashing.py [--work DIR] [--rounds N]``.
+
+Ours is the agent's sources collector, in a process of its own under ``python3 -I -S``. The tree is that of the sglang 0.5.23 wheel (5,771 files), the
+libraries are the ``.so`` files of more than 1 MiB in the sgl-kernel 0.3.21 wheel (1.6 GB); both come from PyPI. Goals: the tree at most 0.65 times
+``find | xargs -P2 sha256sum``; the libraries at most 0.6 times one ``openssl sha256``; the unchanged tree again at most 2 times a bare
+scandir and stat walk in Python, both without what their processes cost before their first line: that is told by rows of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from round_robin import Cost, Row, compare, compile_all, series, table
+
+ROOT = Path(__file__).resolve().parent.parent
+BARE = (sys.executable, "-I", "-S")
+COLLECTOR = (*BARE, str(ROOT / "benchmarks/collector.py"), "sources")
+PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64")
+ABIS = ("cp312", "abi3", "none")
+LARGE = 1 << 20
+AGAIN, WALK, IDLE, BLANK = "the same, once more, unchanged", "os.scandir and stat walk, filling a dict", "the collector imported, with nothing to look at", "python -I -S -c pass"
+
+
+def fetch(work: Path, name: str, version: str) -> tuple[Path, str]:
+    """Return the unpacked wheel of a release and why it is missing ("" if it is there)."""
+    tree = work / f"{name}-{version}"
+    if any(tree.glob("*.dist-info")):
+        return tree, ""
+    choice = [word for option, values in (("--platform", PLATFORMS), ("--abi", ABIS)) for value in values for word in (option, value)]
+    argv = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--implementation", "cp", *choice]
+    done = subprocess.run([*argv, "-d", work / "dl", f"{name}=={version}"], check=False, capture_output=True, text=True)
+    wheel = next((work / "dl").glob(f"{name.replace('-', '_')}-{version}-*.whl"), None)
+    if wheel is None:
+        return tree, done.stderr.strip()[-80:]
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tree)
+    return tree, ""
+
+
+def libraries(work: Path, kernel: Path) -> Path:
+    """Return a folder with the large libraries of a wheel alone, as hard links."""
+    folder = work / "kernel-libraries"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for number, path in enumerate(sorted(kernel.rglob("*.so*"))):
+        if path.stat().st_size > LARGE:
+            os.link(path, folder / f"{number:03d}-{path.name}")
+    return folder
+
+
+def piped(folder: Path, command: str, at_a_time: int = 500, names: str = "*") -> tuple[str, ...]:
+    """Return a shell's argv that hands the files of a folder to two processes at once of a command."""
+    return ("sh", "-c", f"find {shlex.quote(str(folder))} -type f -name '{names}' -print0 | xargs -0 -P2 -n{at_a_time} {command}")
+
+
+def tree_rows(work: Path) -> list[Row]:
+    """Return what is compared on the source tree; ours comes first."""
+    tree, why_not = fetch(work, "sglang", "0.5.23")
+    known = work / "known.json"
+    if not why_not:
+        subprocess.run([*COLLECTOR, json.dumps({"source": str(tree)}), known], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    top = tree / "sglang"
+    return [
+        Row("driftwatch's sources collector, sglang 0.5.23", (*COLLECTOR, json.dumps({"source": str(tree)})), why_not=why_not),
+        Row("find, xargs -P2 -n500 sha256sum", piped(top, "sha256sum"), why_not=why_not),
+        Row("find, xargs -P2 -n500 openssl sha256", piped(top, "openssl dgst -sha256"), why_not=why_not or no("openssl")),
+        Row(AGAIN, (*COLLECTOR, json.dumps({"source": str(tree), "known_file": str(known)})), why_not=why_not),
+        Row(WALK, (*BARE, str(ROOT / "benchmarks/walk.py"), str(top)), why_not=why_not),
+        Row(IDLE, (*COLLECTOR, "{}")),
+        Row(BLANK, (*BARE, "-c", "pass")),
+    ]
+
+
+def library_rows(work: Path) -> list[Row]:
+    """Return what is compared on the libraries; ours comes first."""
+    kernel, why_not = fetch(work, "sgl-kernel", "0.3.21")
+    folder = work if why_not else libraries(work, kernel)
+    one = ("openssl", "dgst", "-sha256", *map(str, sorted(folder.glob("*.so*"))))
+    return [
+        Row("driftwatch's sources collector, two threads", (*COLLECTOR, json.dumps({"source": str(folder)})), why_not=why_not),
+        Row("openssl sha256, one process", one, why_not=why_not or no("openssl")),
+        Row("find, xargs -P2 -n1 openssl sha256", piped(folder, "openssl dgst -sha256", 1), why_not=why_not or no("openssl")),
+    ]
+
+
+def no(program: str) -> str:
+    """Return why a program cannot be run, or ""."""
+    return "" if shutil.which(program) else f"no {program} here"
+
+
+def net(costs: dict[str, list[Cost]], of: str) -> float:
+    """Return the median ratio of looking again to the bare walk, each less what its process cost before its first line."""
+    rounds = zip(*(series(costs[name], of) for name in (AGAIN, IDLE, WALK, BLANK)), strict=True)
+    return statistics.median((again - idle) / (walk - blank) for again, idle, walk, blank in rounds)
+
+
+def main() -> None:
+    """Fetch what is missing, measure, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path.home() / ".cache/driftwatch-benchmarks")
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    compile_all(ROOT / "driftwatch")
+    small, large = tree_rows(given.work), library_rows(given.work)
+    costs = compare(small, given.rounds)
+    print(table(small, costs, small[0].name))
+    if AGAIN in costs:
+        print(f"\n{table(small[3:], costs, AGAIN)}\n")
+        print(f"looking again / the walk, both less their start-up: wall {net(costs, 'wall_s'):.2f}, CPU {net(costs, 'cpu_s'):.2f}\n")
+    print(table(large, compare(large, given.rounds), large[0].name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A pair of distributions that no longer fit: evidence for both, also for the one that did not move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject
+from driftwatch.explain.families import GPU_STACK, package_family
+from driftwatch.explain.mentions import Said, mentions
+from driftwatch.explain.requirements import has_moved
+from driftwatch.explain.rule import Evidence, Wording
+from driftwatch.explain.terms import pip, term
+from driftwatch.explain.words import moved, show
+
+Broke = Literal["family broke", "requirement broke", "built for another"]
+
+
+class Pair(NamedTuple):
+    """Who sets the terms, who does not fit them, how that is told, whether it fitted on the good side (False: not known), and the weight's name."""
+
+    leader: str
+    follower: str
+    says: str
+    held: bool
+    weight: Broke
+
+
+def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
+    """Yield evidence for the partner that does not fit, and for the other one, which is worth a look beside it."""
+    facts = tuple(f"packages/{name}/version" for name in (pair.leader, pair.follower))
+    weight = pair.weight if pair.held else f"{pair.weight}, before unknown"
+    was = "; on the good side they fitted" if pair.held else ""
+    terms = [term(weight, pair.says + was, facts)]
+    if not pair.held:
+        terms.append(term("open", "whether they fitted on the good side is not known", facts))
+    if package_family(pair.follower) not in GPU_STACK and package_family(pair.leader) not in GPU_STACK:
+        terms.append(term("pair of a plain package", "no part of the GPU stack", facts))
+    first, second = pair.follower, pair.leader
+    if not has_moved(case, first):
+        partner = _change(case, second)
+        terms.append(term("left behind", f"it did not move, {second} did: {partner}" if partner else "it did not move", facts))
+        terms += mentions(Said(case), first, facts)
+    yield Evidence(Subject("package", first), tuple(terms), _wording(case, first, second, pair.says))
+    if has_moved(case, second):
+        yield Evidence(Subject("package", second), (term("other side of a broken pair", f"since it moved, {first} does not fit: {pair.says}", facts),))
+
+
+def _change(case: Case, name: str) -> str:
+    change = case.by_path.get(f"packages/{name}/version")
+    return moved(case.value("good", change.path), case.value("bad", change.path)) if change is not None else ""
+
+
+def _wording(case: Case, name: str, partner: str, says: str) -> Wording:
+    def side(which: Literal["good", "bad"]) -> str:
+        return f"{show(case.value(which, f'packages/{name}/version'))} (with {partner} {show(case.value(which, f'packages/{partner}/version'))})"
+
+    good = case.value("good", f"packages/{name}/version")
+    commands = [Command("confirm", pip(case, "show", name, partner))]
+    if has_moved(case, name) and isinstance(good, str):
+        commands.append(Command("try", pip(case, "install", "--no-deps", f"{name}=={good}"), "then start the server"))
+    elif isinstance(before := case.value("good", f"packages/{partner}/version"), str):
+        commands.append(Command("try", pip(case, "install", "--no-deps", f"{partner}=={before}"), "then start the server"))
+    return Wording("package", name, "!", side("good"), side("bad"), f"{says}.", commands=tuple(commands))

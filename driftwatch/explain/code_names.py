@@ -1,0 +1,68 @@
+"""Under which names code and linkers know a distribution, where they are not its own. Names of the field; it knows no incident."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_IMPORTS = (
+    ("apache-tvm-ffi", "tvm_ffi tvm::ffi libtvm_ffi"), ("torch", "c10 libtorch libc10"), ("pyzmq", "zmq"), ("pillow", "PIL"),
+    ("opencv-python.*", "cv2"), ("pyyaml", "yaml"), ("protobuf", "google.protobuf google/protobuf"), ("nvidia-cutlass-dsl.*", "cutlass cute"),
+    ("sgl-kernel|sglang-kernel", "sgl_kernel sgl-kernel sglang-kernel"), ("flash-attn", "flash_attn flash_attn_2_cuda flash_attn_2"),
+    ("flash-attn-3", "flash_attn_interface flash_attn_3_cuda"), ("flash-attn-4", "flash_attn.cute"), ("sgl-deep-gemm|deep-gemm", "deep_gemm"),
+    ("sgl-deep-ep|deep-ep", "deep_ep"), ("cuda-python|cuda-bindings", "cuda.bindings"), ("python-multipart", "multipart"), ("nvidia-ml-py|pynvml", "pynvml"),
+    ("decord2?", "decord"), ("scikit-learn", "sklearn"), ("python-dotenv", "dotenv"), ("pyjwt", "jwt"), ("gitpython", "git.repo"), ("msgpack.*", "msgpack"),
+    ("mistral-common", "mistral_common"), ("grpcio.*", "grpc grpc_tools"), ("setuptools", "pkg_resources setuptools"), ("triton.*|pytorch-triton", "triton"),
+    ("nvidia-cuda-nvrtc.*", "libnvrtc"), ("nvidia-cuda-runtime.*", "libcudart"), ("nvidia-nvjitlink.*", "libnvjitlink"), ("nvidia-cuda-cupti.*", "libcupti"),
+    ("nvidia-cufile.*", "libcufile"), ("nvidia-nvtx.*", "libnvtoolsext"), ("cupy-.*", "cupy cupy_backends"), ("onnxruntime.*", "onnxruntime"),
+    ("ray", "ray"), ("uv", "uv"), ("fla-core|flash-linear-attention", "fla.ops fla.layers"), ("faiss-.*", "faiss"), ("attrs", "attr.attrs"),
+    ("beautifulsoup4", "bs4"), ("mooncake-transfer-engine.*", "mooncake"), ("quack-kernels", "quack"), ("hf-xet", "hf_xet"), ("numpy", "numpy np.core"),
+    ("causal-conv1d", "causal_conv1d causal_conv1d_cuda"), ("mamba-ssm", "mamba_ssm selective_scan_cuda"), ("vllm", "vllm vllm_flash_attn"),
+)
+_SYMBOLS = (  # how the names begin that a library gives to others, and whose library it is
+    (r"torch", r"c10|at|torch|caffe2|THP\w*|aoti_torch\w*"), (r"apache-tvm-ffi", r"tvm|TVMFFI\w*"), (r"nvidia-nccl-.*", r"nccl[A-Z]\w*"),
+    (r"nvidia-cudnn-.*", r"cudnn[A-Z]\w*"), (r"nvidia-cublas.*", r"cublas\w*"), (r"nvidia-nvjitlink.*", r"_*nvJitLink\w*"),
+    (r"nvidia-nvshmem.*", r"nvshmem\w*"), (r"nvidia-cuda-runtime.*", r"_*cuda[A-Z]\w*"), (r"nvidia-cusparselt.*", r"cusparseLt\w*"),
+    (r"nvidia-cusparse(?!lt).*", r"cusparse(?!Lt)\w*"), (r"protobuf", r"google"), (r"pyarrow", r"arrow"), (r"triton.*", r"triton|mlir"),
+)
+_CODES = (  # error codes and words of a library that stand in errors of others
+    (r"nvidia-cudnn-cu.*", r"CUDNN_STATUS_\w+|\bcudnn[A-Z]\w+"), (r"nvidia-cublas.*", r"CUBLAS_STATUS_\w+"), (r"nvidia-cusparse-.*", r"CUSPARSE_STATUS_\w+"),
+    (r"nvidia-nccl-.*", r"\bNCCL (?:error|WARN|ERROR)|\bnccl(?:System|Internal|UnhandledCuda|Remote|InvalidUsage)\w*"), (r"nvidia-nvshmem-.*", r"\bnvshmem\w*"),
+    (r"protobuf", r"Descriptors cannot be created|descriptor_pool|MessageFactory"), (r"numpy", r"numpy\.dtype size changed|_ARRAY_API|\bNumPy [12]\.[\dx]+"),
+    (r"transformers", r"\bAuto(?:Tokenizer|Config|Model\w*|Processor)\b|apply_chat_template"), (r"pydantic", r"\bPydantic\w+|pydantic_core"),
+    (r"xgrammar|outlines-core|llguidance", r"[Gg]rammar(?:Matcher|Compiler)"), (r"triton", r"\btriton_?\w*kernel|TritonGPU|\bttgir\b"),
+    (r"nvidia-cutlass-dsl", r"GPUModuleOp|\bCuTe\b|cute\.\w+"), (r"setuptools", r"pkg_resources"), (r"opencv-python.*", r"libGL\.so|libgthread"),
+    (r"starlette", r"'?\b(?:Router|Mount|Route)\b'? object|\bRouter\.__init__"), (r"fastapi", r"\bAPIRouter\b|_IncludedRouter|\bAPIRoute\b"),
+    (r"uvicorn|uvloop", r"loop_factory|uvloop"),
+)
+_UNDEFINED = re.compile(r"undefined symbol:? ['\"`]?(\w+)|version `(\w+)' not found|procedure entry point (\w+)")
+_MANGLED = re.compile(r"_ZT?[A-Z]*?N[KVrRO]*(\d+)")
+
+
+def code_names(name: str) -> list[str]:
+    """Return the names, in small letters, under which code or a linker knows a distribution beside its own."""
+    return [one.lower() for pattern, names in _IMPORTS if re.fullmatch(pattern, name) for one in names.split()]
+
+
+def missing_symbols(text: str) -> list[str]:
+    """Return the symbols that a linker did not find, each as the outermost namespace or the plain name: ``c10``, ``ncclCommInit``."""
+    return list(dict.fromkeys(_outermost(next(filter(None, found))) for found in _UNDEFINED.findall(text)))
+
+
+def owner_patterns(symbol: str) -> Iterator[str]:
+    """Yield patterns of the distributions whose library gives a symbol."""
+    return (pattern for pattern, beginning in _SYMBOLS if re.fullmatch(beginning, symbol))
+
+
+def speaks_with(text: str, name: str) -> bool:
+    """Tell whether a text holds an error code or a class that is of this distribution's library."""
+    return any(re.fullmatch(pattern, name) and re.search(words, text) for pattern, words in _CODES)
+
+
+def _outermost(symbol: str) -> str:
+    """Return the outermost namespace of a mangled C++ name, the name itself where it is none."""
+    found = _MANGLED.match(symbol)
+    if found is None:
+        return symbol
+    start = found.end()
+    return symbol[start:start + int(found[1])]

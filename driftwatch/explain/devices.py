@@ -1,0 +1,34 @@
+"""GPUs as a reader knows them: by UUID and by the address on the bus, which is what the kernel's log and the rack speak of."""
+
+from __future__ import annotations
+
+from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.holders import gpus
+from driftwatch.explain.words import number
+
+
+def every(case: Case) -> list[str]:
+    """Return the UUIDs of the GPUs that either side tells of, sorted."""
+    return sorted({gpu for side in SIDES for gpu in gpus(case, side)})
+
+
+def address(case: Case, gpu: str) -> str:
+    """Return a GPU's address on the bus, its UUID where none is told."""
+    found = case.value("bad", f"gpus/{gpu}/pci") or case.value("good", f"gpus/{gpu}/pci")
+    return found if isinstance(found, str) and found else gpu
+
+
+def titled(case: Case, found: list[str]) -> str:
+    """Return ``GPU 0000:9c:00.0``, or how many of all GPUs it is about."""
+    return f"GPU {address(case, found[0])}" if len(found) == 1 else f"{len(found)} of {len(every(case))} GPUs"
+
+
+def figure(case: Case, side: SideName, gpu: str, name: str) -> float | None:
+    """Return a number that a side tells of a GPU, None where it is not told or is none."""
+    return number(case.value(side, f"gpus/{gpu}/{name}"))
+
+
+def is_loaded(case: Case, side: SideName, gpu: str) -> bool:
+    """Tell whether a GPU was at work when it was read: a clock or a power draw of an idle one says nothing."""
+    used = figure(case, side, gpu, "utilization_percent")
+    return used is not None and used >= 50

@@ -1,0 +1,176 @@
+"""How GPUs get into containers: NVIDIA's toolkit, the engine, their settings, the device list made for one driver, and the container itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.compare.change import Change
+from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.families import os_package_family
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.rules.driver_pair import odd_ones
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.transactions import carrier, transactions
+from driftwatch.explain.words import command, listed, moved
+from driftwatch.model import Known
+
+TOOLKIT = Subject("container", "nvidia-container-toolkit")
+_TOOLKIT = re.compile(r"(?:lib)?nvidia-container.*|nvidia-docker.*")
+_TEXT = re.compile(
+    r"cuInit|no cuda-capable|nvml.*(?:unknown error|not found)|nvidia-container|failed to create shim|OCI runtime|unknown error|CDI device", re.IGNORECASE
+)
+_LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|nvmlInit.*999", re.IGNORECASE)
+_MADE = ("image", "digest", "runtime", "device_requests", "devices", "privileged", "security_options", "capabilities_added", "ipc_mode", "pid_mode")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield what moved on the way of a GPU into a container."""
+    packages = [change for change in case.moved("os_packages/*/version") if os_package_family(change.path.split("/")[1]) == "container"]
+    toolkit = [change for change in packages if _TOOLKIT.fullmatch(change.path.split("/")[1])] + list(case.moved("container_runtime/nvidia_ctk"))
+    if toolkit:
+        yield _of_packages(case, TOOLKIT, toolkit)
+    for change in packages:
+        if change not in toolkit:
+            yield _of_packages(case, Subject("container", change.path.split("/")[1]), [change])
+    yield from _settings(case)
+    yield from _device_lists(case)
+    yield from _taken_away(case)
+    for name in case.families("containers"):
+        yield from _made_anew(case, name)
+
+
+def _both(change: Change) -> tuple[object, object]:
+    good, bad = change.good, change.bad
+    return (good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None)
+
+
+def _of_packages(case: Case, subject: Subject, changes: list[Change]) -> Evidence:
+    names = [change.path.split("/")[1] for change in changes if change.path.startswith("os_packages/")]
+    good, bad = _both(changes[0])
+    facts = tuple(change.path for change in changes)
+    says = f"it moved, {moved(good, bad)}" + (f": {listed(names)}" if len(names) > 1 else "")
+    terms = (term("container stack moved", says, facts), *_on_path(case), *_text(case))
+    look = Command("confirm", "nvidia-ctk --version; docker run --rm --gpus all ubuntu nvidia-smi -L", "whether a plain container sees the GPUs")
+    back = tuple(
+        Command("try", command(["apt-get", "install", "--allow-downgrades", *(f"{name}={good}" for name in names)]), "as root; then restart the engine")
+        for _ in names[:1]
+        if isinstance(good, str)
+    )
+    verdict = f"{subject.name} moved, {moved(good, bad)}: it decides how GPUs get into containers."
+    return Evidence(subject, terms, Wording("container runtime", subject.name, mark(good, bad), good, bad, verdict, carrier(case, names), (look, *back)))
+
+
+def _gpu_containers(case: Case, side: SideName) -> list[str]:
+    """Return the containers of a side that were given GPUs."""
+    return [name for name in case.families("containers") if _has_gpu(case, side, name)]
+
+
+def _has_gpu(case: Case, side: SideName, name: str) -> bool:
+    top = f"containers/{name}"
+    return (
+        bool(case.value(side, f"{top}/device_requests"))
+        or case.value(side, f"{top}/runtime") == "nvidia"
+        or "nvidia" in str(case.value(side, f"{top}/devices"))
+    )
+
+
+def _on_path(case: Case) -> Iterator[Term]:
+    for side in SIDES:
+        found = _gpu_containers(case, side)
+        if found:
+            yield term("server in a container", f"{listed(found)} gets its GPUs this way", (f"containers/{found[0]}/runtime",))
+            return
+
+
+def _text(case: Case) -> Iterator[Term]:
+    if _TEXT.search(case.text):
+        yield term("text fits", "the error text is that of a process that is not given its GPUs")
+
+
+def _settings(case: Case) -> Iterator[Finding]:
+    """Yield the settings of the engine or the toolkit that moved, as one thing."""
+    changes = list(case.moved("container_runtime/nvidia/*", "container_runtime/docker/*"))
+    changes = changes or list(case.moved("container_runtime/files/*"))
+    if not changes:
+        return
+    good, bad = _both(changes[0])
+    names = [change.path.split("/", 2)[2].replace("%2F", "/") for change in changes]
+    terms = (term("container stack set anew", f"settings moved: {listed(names)}", [change.path for change in changes]), *_on_path(case), *_text(case))
+    look = Command("confirm", "cat /etc/docker/daemon.json /etc/nvidia-container-runtime/config.toml")
+    verdict = f"Settings of the container runtime moved: {listed(names)}."
+    yield Evidence(
+        Subject("container", "container runtime settings"), terms, Wording("container runtime", names[0], mark(good, bad), good, bad, verdict, commands=(look,))
+    )
+
+
+def _device_lists(case: Case) -> Iterator[Finding]:
+    """Yield each CDI file that was made for another driver than the one that is loaded."""
+    for path, value in case.below("bad", "container_runtime"):
+        module = case.value("bad", "driver/module/version")
+        drivers = value.get("driver") if path.startswith("container_runtime/cdi/") and isinstance(value, dict) else None
+        if not drivers or not isinstance(module, str) or module in drivers:
+            continue
+        before = case.value("good", path)
+        held = isinstance(before, dict) and case.value("good", "driver/module/version") in (before.get("driver") or ())
+        name = path.split("/", 2)[2].replace("%2F", "/")
+        says = f"{name} names libraries of driver {listed(map(str, drivers))}, but {module} is loaded"
+        terms = (term("pair broke" if held else "pair broke, before unknown", says, (path, "driver/module/version")), *_on_path(case), *_text(case))
+        again = Command("try", command(["nvidia-ctk", "cdi", "generate", f"--output={name}"]), "as root: makes the file anew for this driver")
+        yield Evidence(
+            Subject("container", f"CDI file {name}"[:120]), terms, Wording("container runtime", name, "!", module, drivers, f"{says}.", commands=(again,))
+        )
+
+
+def _taken_away(case: Case) -> Iterator[Finding]:
+    """Yield a running container that lost its GPUs while the host's driver agrees with itself: a reload of systemd does that to its device rules."""
+    if not _LOST_INSIDE.search(case.text) or odd_ones(case, "bad") or case.value("bad", "driver/module/version") is None:
+        return
+    found = _gpu_containers(case, "bad") or ([str(case.value("bad", "container_runtime/inside"))] if case.value("bad", "container_runtime/inside") else [])
+    if not found:
+        return
+    says = f"{listed(found)} lost its GPUs while it ran, though the driver on the host agrees with itself"
+    terms = [term("devices taken from a container", says, ("driver/module/version",))]
+    reload = next((one for one in reversed(transactions(case)) if any(name.startswith(("systemd", "udev")) for name in one.packages)), None)
+    if reload is not None:
+        terms.append(term("in the window", f"{reload.told} moved systemd, which loads all units again", (reload.fact,)))
+    look = Command("confirm", command(["docker", "exec", found[0], "nvidia-smi", "-L"]) + "; nvidia-smi -L", "inside and outside")
+    again = Command(
+        "try",
+        command(["docker", "restart", found[0]]),
+        "brings them back until the next reload; device nodes given by --device, or the engine's cgroupfs driver, keep them",
+    )
+    verdict = f"The container {listed(found)} lost its GPUs while the host still has them."
+    yield Evidence(
+        Subject("container", "devices of the container"),
+        tuple(terms),
+        Wording("container", "GPUs inside", "!", "seen", "not seen", verdict, commands=(look, again)),
+    )
+
+
+def _made_anew(case: Case, name: str) -> Iterator[Finding]:
+    """Yield a container with GPUs that was made from another image, or otherwise than before."""
+    if not any(_has_gpu(case, side, name) for side in SIDES) or not all(case.value(side, f"containers/{name}/image") for side in SIDES):
+        return
+    changes = [change for change in case.moved(f"containers/{name}/*") if change.path.split("/")[2] in _MADE]
+    if not changes:
+        return
+    good, bad = _both(changes[0])
+    parts = [change.path.split("/")[2] for change in changes]
+    is_image = bool({"image", "digest"} & set(parts))
+    says = "it was made from another image: all that is in it moved at once" if is_image else f"it was made otherwise: {listed(parts)}"
+    terms = (term("image moved" if is_image else "container set anew", says, [change.path for change in changes]),)
+    wording = Wording(
+        "container",
+        f"{name}, {parts[0]}",
+        mark(good, bad),
+        good,
+        bad,
+        f"The container {name}: {says}.",
+        commands=(Command("confirm", command(["docker", "inspect", name])),),
+    )
+    yield Evidence(Subject("container", name), terms, wording)
+
+
+RULES = (Rule("container_stack", needs=(), weigh=weigh, blames=("container",)),)

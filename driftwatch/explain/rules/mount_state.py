@@ -1,0 +1,161 @@
+"""Mounts that the server works on: which do not answer, which moved to another kind or place, which are full. A mount that nothing uses weighs little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.explain import limits
+from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.pairs import both, logged_more, numbers, plain
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.words import command, count, listed, moved, number
+from driftwatch.model import Unknown
+
+NETWORK_TYPES = re.compile(r"nfs\d?|cifs|smb\d?|lustre|ceph|glusterfs|beegfs|gpfs|wekafs|9p|fuse\..*|virtiofs|afs|juicefs")
+_WAITS = re.compile(r"rpc_|nfs|cifs|smb|fuse|ceph|lustre|cl_|page_lock|folio_wait|io_schedule|wait_on_page|xfs|ext4|blk|nvme|request_wait", re.IGNORECASE)
+_HOLDS = frozenset({"model", "hf_cache", "venv", "source", "cache", "shm"})
+_LOG = {"kernel_log/nfs": "nfs", "kernel_log/network_fs": "network", "kernel_log/io_error": "disk", "kernel_log/hung_task": "any"}
+
+
+def mounts(case: Case, side: SideName) -> list[str]:
+    """Return the mount points that a side tells of, as they stand in paths."""
+    return sorted({path.split("/")[1] for path, _ in case.below(side, "mounts") if path.count("/") >= 2})
+
+
+def holds_model(case: Case, side: SideName, mount: str) -> bool:
+    """Tell whether a model or what a server loads lies on a mount: as it is told, by a served model's folder, or by a server's variables."""
+    held = case.value(side, f"mounts/{mount}/holds")
+    if isinstance(held, list) and {"model", "hf_cache"} & set(held):
+        return True
+    place = plain(mount)
+    named = [value for path, value in case.below(side, "models") if path.endswith(("/path", "/folder"))]
+    named += [value for path, value in case.below(side, "servers") if re.search(r"/env/\w*(?:MODEL|HF_H|HUB|CACHE)\w*$|/(?:args|given)/model(?:_path)?$", path)]
+    return place != "/" and any(isinstance(one, str) and f"{one}/".startswith(f"{place}/") for one in named)
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each mount that stalls, that moved or that is gone, and each disk that is full."""
+    for mount in sorted({*mounts(case, "good"), *mounts(case, "bad")}):
+        terms = tuple(_terms(case, mount))
+        if terms and plain(mount) != limits.SHM_PLACE:
+            yield Evidence(Subject("mount", plain(mount)), terms, _wording(case, mount))
+    yield from _full(case)
+    yield from _failing(case)
+
+
+def is_stalled(case: Case, mount: str) -> bool:
+    """Tell whether a mount gave no answer on the bad side. That it was not asked, or denied, says nothing."""
+    found = case.bad.get(f"mounts/{mount}/answers")
+    return isinstance(found, Unknown) and found.status == "timeout"
+
+
+def _terms(case: Case, mount: str) -> Iterator[Term]:
+    stalled = is_stalled(case, mount)
+    held_before = case.value("good", f"mounts/{mount}/answers") is True
+    place = plain(mount)
+    if stalled and held_before:
+        yield term("mount does not answer", f"{place} gave no answer in time, and did on the good side", (f"mounts/{mount}/answers",))
+    elif stalled:
+        yield term("mount does not answer", f"{place} gave no answer in time", (f"mounts/{mount}/answers",))
+        yield term("open", "whether it answered on the good side is not known", (f"mounts/{mount}/answers",))
+    yield from _moved(case, mount, place)
+    if stalled:
+        yield from _of_log(case, mount)
+        yield from _of_tasks(case)
+        if not any(_is_used(case, side, mount) for side in SIDES):
+            yield term("off the server's path", "nothing that the server needs is known to lie on it", (f"mounts/{mount}/type",))
+
+
+def _is_used(case: Case, side: SideName, mount: str) -> bool:
+    held = case.value(side, f"mounts/{mount}/holds")
+    return holds_model(case, side, mount) or (isinstance(held, list) and bool(_HOLDS & set(held)))
+
+
+def _moved(case: Case, mount: str, place: str) -> Iterator[Term]:
+    changes = list(case.moved(f"mounts/{mount}/type", f"mounts/{mount}/source", f"mounts/{mount}/options"))
+    is_used = any(_is_used(case, side, mount) for side in SIDES)
+    kinds = case.known(f"mounts/{mount}/type")
+    if not changes or kinds is None:
+        return
+    if kinds[1] is None:
+        yield term(
+            "mount gone" if is_used else "off the server's path", f"{place} was mounted on the good side, and is not", [change.path for change in changes]
+        )
+    elif kinds[0] is not None:
+        told = [f"{change.path.rsplit('/', 1)[1]} {moved(*both(case, change.path))}" for change in changes if not change.path.endswith("/options")]
+        yield term(
+            "mount moved" if told else "moved", f"it is another mount: {listed(told)}" if told else "its options moved", [change.path for change in changes]
+        )
+        if not is_used and told:
+            yield term("off the server's path", "nothing that the server needs is known to lie on it", [change.path for change in changes])
+
+
+def _of_log(case: Case, mount: str) -> Iterator[Term]:
+    kind = str(case.value("bad", f"mounts/{mount}/type"))
+    for path, about in _LOG.items():
+        lines = logged_more(case, path)
+        if lines and (about == "any" or (about == "disk") != bool(NETWORK_TYPES.fullmatch(kind))):
+            yield term("kernel log names it", f"the kernel's log: {lines[0]}", (path,))
+            return
+
+
+def _of_tasks(case: Case) -> Iterator[Term]:
+    """Yield that tasks wait inside a file system: what they wait in tells it apart from a driver that hangs."""
+    stuck = [(path, value) for path, value in case.below("bad", "tasks") if path.startswith("tasks/stuck/") and isinstance(value, dict)]
+    waiting = [path for path, value in stuck if _WAITS.search(str(value.get("wchan")))]
+    if waiting:
+        many = sum(int(number(value.get("count")) or 0) for path, value in stuck if path in waiting)
+        yield term(
+            "tasks stuck",
+            f"{count(many, 'task')} sit in uninterruptible sleep inside a file system: {listed(path.split('/', 2)[2] for path in waiting)}",
+            waiting,
+        )
+
+
+def _wording(case: Case, mount: str) -> Wording:
+    place = plain(mount)
+    kinds, sources = (both(case, f"mounts/{mount}/{name}") for name in ("type", "source"))
+    good, bad = (f"{kind} {source}" if kind else None for kind, source in zip(kinds, sources, strict=True))
+    state = "does not answer" if is_stalled(case, mount) else "is not mounted" if bad is None else "is another mount"
+    detail = f", {moved(good, bad)}" if good != bad else f" ({bad})"
+    look = Command("confirm", f"timeout 5 stat {command([place])}; grep -w {command([place])} /proc/mounts; dmesg | grep -iE 'nfs|not responding' | tail")
+    return Wording("mount", place, "!" if is_stalled(case, mount) else mark(good, bad), good, bad, f"{place} {state}{detail}.", commands=(look,))
+
+
+def _full(case: Case) -> Iterator[Finding]:
+    """Yield file systems with no room or no inodes left, where there was some before or the text says so."""
+    is_named = limits.NO_SPACE.search(case.text) is not None and limits.SHM_TEXT.search(case.text) is None
+    for mount in sorted({path.split("/")[1] for path, _ in case.below("bad", "disks")}):
+        for what, free, every in (("space", "free_bytes", "size_bytes"), ("inodes", "inodes_free", "inodes")):
+            before, left = numbers(case, f"disks/{mount}/{free}")
+            size = numbers(case, f"disks/{mount}/{every}")[1]
+            if not size or left is None or left > 0.01 * size or (before is not None and before <= 0.01 * size and not is_named):
+                continue
+            place = plain(mount)
+            facts = (f"disks/{mount}/{free}", f"disks/{mount}/{every}")
+            terms = [term("disk full", f"{place} has {limits.show(left)} of {limits.show(size)} {what} left", facts)]
+            terms += [term("errno names it", "the error text says that no space was left", facts)] if is_named else []
+            look = Command("confirm", f"df -h {command([place])}; df -i {command([place])}")
+            good = limits.show(before) if before is not None else None
+            yield Evidence(
+                Subject("disk", place),
+                tuple(terms),
+                Wording("disk", f"{place}, free {what}", "~", good, limits.show(left), f"{place} is full.", commands=(look,)),
+            )
+
+
+def _failing(case: Case) -> Iterator[Finding]:
+    lines = logged_more(case, "kernel_log/io_error")
+    if lines:
+        line = lines[0]
+        terms = (term("disk failing", f"the kernel's log: {line}", ("kernel_log/io_error",)),)
+        look = Command("confirm", "dmesg | grep -iE 'i/o error|nvme|ata' | tail; smartctl -a DEVICE")
+        yield Evidence(
+            Subject("disk", "I/O errors"), terms, Wording("disk", "I/O errors in the kernel's log", "+", None, line, f"A disk errs: {line}.", commands=(look,))
+        )
+
+
+RULES = (Rule("mount_state", needs=(), weigh=weigh, blames=("mount", "disk")),)

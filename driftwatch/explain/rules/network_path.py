@@ -1,0 +1,97 @@
+"""Network cards on the way of collectives: state, rate, size of frames, firmware, and NCCL's own settings files. Counters of healthy links do not weigh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.families import os_package_family
+from driftwatch.explain.pairs import both
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.transactions import carrier
+from driftwatch.explain.words import moved, number, show
+
+_TEXT = re.compile(r"NCCL|ibv_|infiniband|RDMA|RoCE|socket|connect|network|timed out|unhandled system error|\bmlx5|\bUCX|gloo", re.IGNORECASE)
+_DOWN = {"operstate": "up", "state": "ACTIVE", "phys_state": "LinkUp"}
+_ERRORS = ("symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors")
+_MANY = 100
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each interface or port that moved, each port whose errors grew much, and NCCL's files."""
+    terms: dict[str, list[Term]] = {}
+    facts: dict[str, str] = {}
+    for change in case.moved("net/*/*", "infiniband/*/*"):
+        name, what = change.path.split("/")[1], change.path.rsplit("/", 1)[1]
+        weight = _weight(case, change.path, what)
+        if weight:
+            terms.setdefault(name, []).append(term(weight, f"{what.replace('_', ' ')} of {name}: {moved(*both(case, change.path))}", (change.path,)))
+            facts.setdefault(name, change.path)
+    _add_errors(case, terms, facts)
+    for name, found in terms.items():
+        fits = [term("text fits", "the error text speaks of the network")] if _TEXT.search(case.text) else []
+        good, bad = both(case, facts[name])
+        look = Command("confirm", f"ethtool {name} 2>/dev/null; ibstat; rdma link; ip -s link")
+        wording = Wording(
+            "network", f"{name} {facts[name].rsplit('/', 1)[1].replace('_', ' ')}", mark(good, bad), good, bad, f"Network: {found[0].says}.", commands=(look,)
+        )
+        yield Evidence(Subject("network", name), (*found, *fits), wording)
+    yield from _settings(case)
+    yield from _packages(case)
+
+
+def _weight(case: Case, path: str, what: str) -> str:
+    good, bad = both(case, path)
+    if what in _DOWN:
+        return "wire down" if good == _DOWN[what] and bad != good else ""
+    if what in ("speed_mbps", "rate"):
+        before, now = (_rate(one) for one in (good, bad))
+        return "wire moved" if before is not None and now is not None and now != before else ""
+    return "wire moved" if what in ("mtu", "link_layer") else "firmware moved" if what == "firmware" else ""
+
+
+def _rate(value: object) -> float | None:
+    return number(str(value).split(" ")[0]) if value is not None else None
+
+
+def _add_errors(case: Case, terms: dict[str, list[Term]], facts: dict[str, str]) -> None:
+    """Add ports whose error counters grew by many, where both sides tell them: a few are usual, and a boot sets them back."""
+    for path, value in case.below("bad", "infiniband"):
+        before, now = number(case.value("good", path)), number(value)
+        if path.rsplit("/", 1)[1] in _ERRORS and before is not None and now is not None and now - before >= _MANY:
+            name = path.split("/")[1]
+            terms.setdefault(name, []).append(term("errors grew", f"{path.rsplit('/', 1)[1].replace('_', ' ')} of {name} {before:,.0f} → {now:,.0f}", (path,)))
+            facts.setdefault(name, path)
+
+
+def _settings(case: Case) -> Iterator[Finding]:
+    for change in case.moved("nccl/conf/*", "nccl/home_conf/*"):
+        name = change.path.split("/", 2)[2]
+        good, bad = both(case, change.path)
+        terms = (
+            term("wire moved", f"a settings file sets {name} for every process, beside its environment: {moved(good, bad, absent='unset')}", (change.path,)),
+        )
+        look = Command("confirm", "cat /etc/nccl.conf ~/.nccl.conf")
+        yield Evidence(Subject("nccl", name), terms, Wording("NCCL settings file", name, mark(good, bad), show(good), show(bad), commands=(look,)))
+
+
+def _packages(case: Case) -> Iterator[Finding]:
+    """Yield packages of the operating system that a process of the server loads, or that the wire is driven with."""
+    kinds = {"nccl": ("nccl", "wire moved"), "library": ("library", "system library moved"), "network": ("network", "system library moved")}
+    for change in case.moved("os_packages/*/version"):
+        name = change.path.split("/")[1]
+        kind, weight = kinds.get(os_package_family(name), ("", ""))
+        if kind == "network" and case.has_moved("modules/*/srcversion", "modules/*/version"):
+            continue  # the modules that it brought are told
+        if not kind or re.search(r"-(?:dev|headers|doc|dbg)\b", name):
+            continue
+        good, bad = both(case, change.path)
+        look = Command("confirm", f"dpkg -l {name}; ldconfig -p | grep {name.split('-')[0].rstrip('0123456789')}")
+        terms = (term(weight, f"the operating system's {name} moved: {moved(good, bad)}", (change.path,)),)
+        yield Evidence(Subject(kind, name), terms, Wording("system package", name, mark(good, bad), good, bad, carrier=carrier(case, [name]), commands=(look,)))
+
+
+RULES = (Rule("network_path", needs=(), weigh=weigh, blames=("network", "nccl")),)

@@ -1,0 +1,68 @@
+"""Single files that were looked at beside the packages, in a shell transcript for one: another size, another digest, gone. No package version tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from driftwatch.compare.change import Change
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.naming import names_file
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.words import command, count, show
+from driftwatch.model import Known
+
+_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each file whose content moved."""
+    found: dict[str, list[Change]] = {}
+    for change in case.moved("files/*/*"):
+        if change.path.rsplit("/", 1)[1] in _CONTENT:
+            found.setdefault(change.path.split("/")[1], []).append(change)
+    for part, changes in found.items():
+        path = part.replace("%2F", "/").replace("%25", "%")
+        yield Evidence(Subject("file", path), tuple(_terms(case, path, changes)), _wording(path, changes))
+
+
+def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
+    facts = tuple(change.path for change in changes)
+    told = ", ".join(f"{change.path.rsplit('/', 1)[1]} {show(_good(change))[:19]} → {show(_bad(change))[:19]}" for change in changes)
+    yield term("file moved", f"its content is another: {told}", facts)
+    sizes = next(((_good(one), _bad(one)) for one in changes if one.path.endswith("/bytes")), (None, None))
+    lost = _lost(*sizes)
+    if lost:
+        yield term("file cut", f"it is shorter by {count(lost, 'byte')}: a download or a copy that did not end looks so", facts)
+    if names_file(case.text, path):
+        yield term("named in the error", "the error text names this file", facts)
+    if "site-packages" not in path and ".so" in path:
+        yield term("file outside packages", "a library of its own, outside the packages: no version tells it", facts)
+
+
+def _lost(good: Any, bad: Any) -> int:
+    """Return how many bytes a file lost where that is a notable part, an eighth or more; else 0."""
+    return good - bad if isinstance(good, int) and isinstance(bad, int) and bad < good - good // 8 else 0
+
+
+def _good(change: Change) -> Any:
+    return change.good.value if isinstance(change.good, Known) else None
+
+
+def _bad(change: Change) -> Any:
+    return change.bad.value if isinstance(change.bad, Known) else None
+
+
+def _wording(path: str, changes: list[Change]) -> Wording:
+    first = next((change for change in changes if change.path.endswith("/bytes")), changes[0])
+    unit = " bytes" if first.path.endswith("/bytes") else ""
+    good, bad = (None if value is None else f"{show(value)}{unit}" for value in (_good(first), _bad(first)))
+    looks = (Command("confirm", command(["ls", "-l", path])), Command("look", command(["sha256sum", path]))) if path.startswith("/") else (
+        Command("confirm", f"ls -l {path}"),) if path.startswith("~/") and " " not in path else ()
+    verdict = f"{path} is not the file of the good side: {show(good)} → {show(bad)}."
+    return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=looks)
+
+
+RULES = (Rule("plain_file", needs=(), weigh=weigh, blames=("file",)),)

@@ -1,0 +1,70 @@
+"""Services of the host that ran on the good side and do not on the bad one. The server's own service is its symptom, and no cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from driftwatch.explain import servers
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.pairs import both
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import term
+from driftwatch.explain.words import command, show
+
+_MODULE = "driver/module/version"
+_SERVERS = re.compile(r"vllm|sglang|ollama|torchrun|llama|tgi|triton|lmdeploy|text-generation|serve")
+_STACK = re.compile(r"(?:nvidia-|dcgm|docker|containerd|slurm|openibd|opensm|rdma|lustre|nfs|autofs|rpc|wekafs|beegfs|gpfs|irqbalance|tuned|chrony)")
+_OWN = ("nvidia-fabricmanager",)  # a rule of its own tells these
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each service of the stack under the server that stopped."""
+    for change in case.moved("services/*/active"):
+        name = change.path.split("/")[1]
+        was, now = both(case, change.path)
+        if name not in _OWN and _STACK.match(name) and not _is_of_server(case, name) and was == "active" and now:
+            yield _stopped(case, name, change.path)
+    yield from _persistence(case)
+
+
+def _is_of_server(case: Case, name: str) -> bool:
+    own = {servers.framework(server) for server in case.families("servers")}
+    return name in own or _SERVERS.search(name) is not None
+
+
+def _stopped(case: Case, name: str, path: str) -> Evidence:
+    good, bad = both(case, path)
+    look = Command("confirm", command(["systemctl", "status", name, "--no-pager"]), "what it says")
+    again = Command("try", command(["systemctl", "restart", name]), "as root")
+    wording = Wording("service", name, "~", good, bad, f"The service {name} is {show(bad)}.", commands=(look, again))
+    return Evidence(Subject("service", name), tuple(_terms(case, name, path)), wording)
+
+
+def _terms(case: Case, name: str, path: str) -> Iterator[Term]:
+    is_failed = case.value("bad", path) == "failed"
+    yield term("service failed" if is_failed else "service stopped", f"it is {case.value('bad', path)}, and was active on the good side", (path,))
+    if name.startswith(("nvidia-", "dcgm")) and case.has_moved(_MODULE) and case.value("bad", _MODULE) is None:
+        yield term("follows the driver", "no NVIDIA module is loaded: it cannot run without one", (_MODULE,))
+    if name in case.text:
+        yield term("text names it", "the error text names it")
+
+
+def _persistence(case: Case) -> Iterator[Finding]:
+    """Yield that persistence mode went off: then the driver starts anew with every process, and forgets its settings."""
+    lost = [
+        change.path
+        for change in case.moved("gpus/*/persistence")
+        if case.value("good", change.path) == "Enabled" and case.value("bad", change.path) == "Disabled"
+    ]
+    if not lost:
+        return
+    says = "persistence mode was on, and is off: the driver is set up anew by each first process, and forgets power limits and clocks"
+    look = Command("confirm", "nvidia-smi --query-gpu=pci.bus_id,persistence_mode --format=csv; systemctl is-active nvidia-persistenced")
+    again = Command("try", "systemctl start nvidia-persistenced", "as root; `nvidia-smi -pm 1` does the same until the next boot")
+    wording = Wording("service", "persistence mode", "~", "on", "off", "Persistence mode of the GPUs went off.", commands=(look, again))
+    yield Evidence(Subject("service", "nvidia-persistenced"), (term("service stopped", says, lost),), wording)
+
+
+RULES = (Rule("service_state", needs=(), weigh=weigh, blames=("service",)),)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import pytest
+
+from driftwatch.model import ProbeResult
+from tests.explain.below import cards, host, symptom
+from tests.explain.cases import places, told
+
+XID = {"kernel_log/xid": {"count": 1, "lines": ["NVRM: Xid"]}}
+
+
+def errors(uncorrected=(11, 0), corrected=0, **more):
+    return host({**cards(ecc__aggregate_uncorrected=uncorrected, ecc__aggregate_corrected=corrected), **more})
+
+
+def test_a_counter_that_grew_on_one_gpu_names_it_by_its_address():
+    one = told(errors(), errors((12, 0)), symptom("hang")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.good, one.bad) == ("ecc", "GPU 0000:9c:00.0 memory errors", "11", "12")
+    assert "the one beside it has none" in [term.says for term in one.because]
+
+
+def test_equal_counters_and_a_silent_log_rule_the_devices_out():
+    assert places(told(errors(), errors(), symptom("hang")), "memory errors of the GPUs") == ["ruled_out"]
+
+
+def test_counters_that_were_not_read_rule_nothing_out():
+    bad = host(None, nvml=ProbeResult("timeout", tells=("gpus", "gpus/*")))
+    assert places(told(errors(), bad, symptom("hang")), "memory errors of the GPUs") == []
+
+
+def test_a_few_corrected_errors_are_weak():
+    assert told(errors(corrected=0), errors(corrected=(3, 0)), symptom("runtime-crash")).suspects[0].strength == "weak"
+
+
+def test_a_fault_that_programs_make_weighs_less_than_one_of_the_device():
+    bad = {number: errors(**XID, **{f"kernel_log/xid/0000:9c:00.0/{number}": 1}) for number in ("79", "31")}
+    device, program = (told(errors(), bad[number], symptom("runtime-crash")).suspects[0] for number in ("79", "31"))
+    assert {device.subject.name, program.subject.name} == {"GPU 0000:9c:00.0"}
+    assert (device.strength, program.confidence < device.confidence - 0.2) == ("strong", True)
+
+
+def test_errors_of_a_gpu_that_nobody_uses_weigh_less():
+    held = {"gpus/GPU-b/holders/sglang::scheduler": {"count": 1, "used_mib": 900, "pids": [7]}}
+    used, unused = (told(errors(**more), errors((12, 0), **more), symptom("hang")).suspects[0] for more in ({}, held))
+    assert unused.confidence < used.confidence
+
+
+def test_a_gpu_that_fell_off_the_bus_is_one_subject_with_its_fault():
+    good = host({**cards(), "driver/module/version": "570.1", "pci_count/gpu": 2})
+    left = {path: value for path, value in cards().items() if "GPU-a" not in path}
+    bad = host({**left, **XID, "gpus/count": 1, "driver/module/version": "570.1", "pci_count/gpu": 1, "kernel_log/xid/0000:9c:00.0/79": 1})
+    found = told(good, bad, symptom("startup-crash"))
+    assert [(one.subject.kind, one.subject.name, one.strength) for one in found.suspects] == [("gpu", "GPU 0000:9c:00.0", "strong")]
+
+
+def test_nvml_that_lists_fewer_gpus_than_the_bus_breaks_a_relation():
+    good = host({**cards(), "pci_count/gpu": 2, "driver/module/version": "570.1"})
+    bad = host({**cards(), "gpus/count": 1, "pci_count/gpu": 2, "driver/module/version": "570.1"})
+    assert told(good, bad, symptom("device-lost")).suspects[0].subject.name == "GPUs that NVML does not list"
+
+
+def test_a_slow_clock_counts_only_where_both_sides_were_at_work():
+    busy, slow, idle = (
+        host(cards(clocks__sm_mhz=clock, utilization_percent=used, power_draw_w=watt, event_reasons=[]))
+        for clock, used, watt in ((2281, 96, 92.5), (799, 96, 19.5), (235, 0, 8.0))
+    )
+    one = told(busy, slow, symptom("slow")).suspects[0]
+    assert (one.subject.kind, one.good, one.bad, one.strength) == ("power-clock", "2,281 MHz", "799 MHz", "strong")
+    assert told(busy, idle, symptom("slow")).suspects == ()
+
+
+def test_a_power_limit_that_fell_is_told_with_both_values():
+    good, bad = (host(cards(power_limit_w=watt)) for watt in (700.0, 300.0))
+    one = told(good, bad, symptom("slow")).suspects[0]
+    assert (one.subject.name, one.good, one.bad) == ("2 of 2 GPUs power limit", "700 W", "300 W")
+
+
+def test_mig_without_instances_is_a_broken_relation():
+    good = host(cards(mig__current="Disabled", mig__pending="Disabled"))
+    bad = host(cards(mig__current=("Enabled", "Disabled"), mig__pending=("Enabled", "Disabled"), mig__devices=(0, None)))
+    one = told(good, bad, symptom("startup-crash", "CUDA error: no CUDA-capable device is detected")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.mark) == ("mig", "GPU 0000:9c:00.0 MIG mode", "!")
+
+
+def test_a_mode_that_waits_for_a_reset_is_told():
+    good, bad = (host(cards(ecc__current="Enabled", ecc__pending=pending)) for pending in ("Enabled", ("Disabled", "Enabled")))
+    assert [one.subject.name for one in told(good, bad, symptom("slow")).suspects] == ["GPU 0000:9c:00.0 ECC mode"]
+
+
+def test_a_link_of_half_the_width_names_the_device_and_an_idle_speed_does_not_count():
+    good, bad = (
+        host(
+            {
+                **cards(),
+                "pci/0000:9c:00.0/link/width": width,
+                "pci/0000:9c:00.0/link/speed": speed,
+                "pci/0000:9c:00.0/kind": "gpu",
+                "pci/0000:41:00.0/link/width": 16,
+                "pci/0000:41:00.0/kind": "gpu",
+            }
+        )
+        for width, speed in ((16, 32.0), (8, 2.5))
+    )
+    found = told(good, bad, symptom("slow"))
+    assert [(one.subject.kind, one.subject.name) for one in found.suspects] == [("pcie-link", "GPU 0000:9c:00.0 link")]
+    assert "its siblings run wider" in [term.says for term in found.suspects[0].because]
+
+
+@pytest.mark.parametrize(
+    ("facts", "moved", "kind"),
+    [
+        ({"iommu/type": "identity"}, {"iommu/type": "DMA-FQ"}, "topology"),
+        ({"acs/0000:17:01.0": ["SrcValid"]}, {"acs/0000:17:01.0": ["SrcValid", "ReqRedir"]}, "topology"),
+        ({"nvlink/GPU-a/active": 18}, {"nvlink/GPU-a/active": 12}, "topology"),
+        ({"topology/matrix": {"GPU0": {"GPU1": "NV18"}}}, {"topology/matrix": {"GPU0": {"GPU1": "SYS"}}}, "topology"),
+        ({"kernel/cmdline": "quiet"}, {"kernel/cmdline": "quiet intel_iommu=on"}, "topology"),
+        ({"kernel/cmdline": "quiet"}, {"kernel/cmdline": "quiet isolcpus=0-3"}, "kernel"),
+        ({"infiniband/mlx5_0/ports/1/state": "ACTIVE"}, {"infiniband/mlx5_0/ports/1/state": "DOWN"}, "network"),
+        ({"net/eth0/mtu": 9000}, {"net/eth0/mtu": 1500}, "network"),
+        ({"nccl/conf/NCCL_IB_DISABLE": "0"}, {"nccl/conf/NCCL_IB_DISABLE": "1"}, "nccl"),
+        ({"os_packages/libnccl2/version": "2.6.4"}, {"os_packages/libnccl2/version": "2.7.3"}, "nccl"),
+        ({"firmware/bios": "1.2"}, {"firmware/bios": "1.3"}, "firmware"),
+        ({"cpu/governor": "performance"}, {"cpu/governor": "powersave"}, "power-clock"),
+    ],
+)
+def test_what_moved_between_devices_is_of_its_kind(facts, moved, kind):
+    found = told(host({**cards(), **facts}), host({**cards(), **moved}), symptom("hang"))
+    assert [one.subject.kind for one in found.suspects] == [kind]
+
+
+def test_a_port_that_was_down_before_and_few_errors_are_no_news():
+    down = {"infiniband/mlx5_1/ports/1/state": "DOWN", "infiniband/mlx5_1/ports/1/counters/symbol_error": 0}
+    assert told(host(down), host({**down, "infiniband/mlx5_1/ports/1/counters/symbol_error": 3}), symptom("slow")).suspects == ()
