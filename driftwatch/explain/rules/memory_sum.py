@@ -151,6 +151,7 @@ def _wording(case: Case, server: str, good: Start | None, bad: Start) -> Wording
                f"With this model on these GPUs it must be above {fixed(bad.least, 3)}.")
     back = was if good is not None else fixed(min(0.99, bad.least + 0.05))
     commands = (
+        *_recomputed(case, back),
         *_look(case, server),
         Command("try", f"# start the server with {servers.flag(FRACTION)} {show(back)}", "restarts the server"),
         Command("undo", f"# start the server with {servers.flag(FRACTION)} {bad.fraction:g}"),
@@ -158,12 +159,19 @@ def _wording(case: Case, server: str, good: Start | None, bad: Start) -> Wording
     return Wording("launch argument", servers.flag(FRACTION), "~", was, bad.fraction, verdict, commands=commands, sum=_sum(good, bad))
 
 
+def _recomputed(case: Case, back: object) -> tuple[Command, ...]:
+    if not case.bad_ref:
+        return ()
+    again = command(["driftwatch", "memory", case.bad_ref, servers.flag(FRACTION), show(back)])
+    return (Command("confirm", again, "the same sum with this fraction"),)
+
+
 def _look(case: Case, server: str) -> tuple[Command, ...]:
     path = case.bad.get(f"servers/{server}/log/path")
     if not isinstance(path, Known) or not isinstance(path.value, str):
         return ()
     look = command(["grep", "-nE", "mem_fraction_static=|Load weight (begin|end)", path.value])
-    return (Command("confirm", look, "the numbers of the sum, as the server logged them"),)
+    return (Command("look", look, "the numbers of the sum, as the server logged them"),)
 
 
 def _memory_wording(good: Start | None, bad: Start) -> Wording:
