@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120  # pathlib would count as the agent's cost
 
+from driftwatch.agent.child import ENCODE
 from driftwatch.agent.host import Host, Settings, Target
 from driftwatch.agent.known_files import key_of, units
 from driftwatch.agent.real import RealRoot
@@ -48,7 +49,7 @@ def main() -> None:
     facts = {}
     for path, value in () if is_idle else collect(host):
         facts[path] = value
-        json.dumps([path, value], separators=(",", ":"))
+        ENCODE([path, value])
     if sys.argv[3:]:
         with open(sys.argv[3], "w", encoding="ascii") as file:  # noqa: PTH123  # as above
             json.dump(known_of(facts), file)

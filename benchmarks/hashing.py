@@ -27,7 +27,8 @@ COLLECTOR = (*BARE, str(ROOT / "benchmarks/collector.py"), "sources")
 PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64")
 ABIS = ("cp312", "abi3", "none")
 LARGE = 1 << 20
-AGAIN, WALK, IDLE, BLANK = "the same, once more, unchanged", "os.scandir and stat walk, filling a dict", "the collector imported, with nothing to look at", "python -I -S -c pass"
+AGAIN, WALK = "the same, once more, unchanged", "os.scandir and stat walk, filling a dict"
+IDLE, BLANK = "the collector imported, with nothing to look at", "python -I -S -c pass"
 
 
 def fetch(work: Path, name: str, version: str) -> tuple[Path, str]:

@@ -28,7 +28,7 @@ TRACE = """Traceback (most recent call last):
 [2026-02-26 16:00:00 TP1] RuntimeError: CUDA error: an illegal memory access was encountered
 [2026-02-26 16:00:00] Received sigquit from a child process. It usually means the child failed.
 """
-LINES = 120_000
+LINES = 12_000
 
 
 def filled(line, count=LINES):
@@ -39,7 +39,7 @@ LONG = {
     "served, then failed": START + LOAD + READY + filled(DECODE) + TRACE,
     "failed, then quiet for long": START + LOAD + READY + TRACE + filled(QUIET),
     "failed, then served": START + LOAD + READY + TRACE + filled(DECODE),
-    "failed after serving, then quiet": START + LOAD + READY + filled(DECODE, 40_000) + filled(QUIET, 40_000) + TRACE + filled(QUIET),
+    "failed after serving, then quiet": START + LOAD + READY + filled(DECODE, 4_000) + filled(QUIET, 4_000) + TRACE + filled(QUIET),
     "an earlier run failed": START + TRACE + filled(QUIET) + START + LOAD + READY + filled(QUIET),
     "an earlier run served": START + READY + filled(DECODE) + START + LOAD + "RuntimeError: Not enough memory.\n" + filled(QUIET),
     "ends in the middle of loading": filled(QUIET) + START + "[2026-02-26 10:20:11 TP0] Load weight begin. avail mem=94.50 GB\n",
@@ -101,7 +101,7 @@ def test_a_packed_log_that_is_cut_gives_what_there_is_and_a_damaged_one_is_refus
     path = tmp_path / "cut.log.gz"
     path.write_bytes(whole[:len(whole) // 2])
     assert b"".join(log_chunks(path)).decode().startswith(START)
-    path.write_bytes(whole[:20] + b"\xff" * 200)
+    path.write_bytes(whole[:10] + b"\xff" * 200)
     with pytest.raises(StoreError, match="cannot be unpacked"):
         list(log_chunks(path))
 

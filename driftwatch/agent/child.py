@@ -16,6 +16,8 @@ from . import processes
 from .host import Host
 from .probe import Refusal, Unknown
 
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make one for each fact
+
 
 def run_probe(planned: Any, work: Any, targets: Tuple[Any, ...], channel: Tuple[int, Any]) -> NoReturn:
     """Run a planned probe in this process, tell facts and outcome, and leave. ``channel`` is (descriptor to tell on, mapped page for the question)."""
@@ -60,7 +62,7 @@ def _collect(planned: Any, host: Host, writer: int) -> Dict[str, Any]:
         probe = next(one for one in module.PROBES if one.name == planned.name)
         for path, value in probe.collect(host):
             told = {"unknown": value.status, "reason": value.reason} if isinstance(value, Unknown) else value
-            _tell(writer, host.mask.line(json.dumps([path, told], separators=(",", ":"))))
+            _tell(writer, host.mask.line(ENCODE([path, told])))
     except Refusal as refusal:
         return {"status": refusal.status, "reason": str(refusal)}
     except ValueError as unreadable:

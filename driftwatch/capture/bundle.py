@@ -31,7 +31,8 @@ _COMMENT = re.compile(rb"(?:^[ \t]*#.*|  #[^\"'\n]*)$", re.MULTILINE)
 def bundle(collectors: tuple[str, ...], *, is_replay: bool = False) -> tuple[bytes, str]:
     """Return the zip for these collectors (stored, so that the same sources give the same bytes everywhere) and its SHA-256.
 
-    It holds what they import and no more: a plan of a few probes is a small agent. Only a replay holds the recorded root, only ``nvml`` pynvml.
+    It holds what they import and no more: a plan of a few probes is a small agent. Only a replay holds the recorded root, only ``nvml`` pynvml, only
+    ``ask_server`` the sockets.
     """
     room = io.BytesIO()
     with zipfile.ZipFile(room, "w", zipfile.ZIP_STORED) as archive:
@@ -49,7 +50,7 @@ def _sources(collectors: tuple[str, ...], *, is_replay: bool) -> Iterator[tuple[
     package = Path(driftwatch.__file__).parent
     yield "driftwatch/__init__.py", (package / "__init__.py").read_bytes()
     missing = ["main", "real", *(["recorded"] if is_replay else []), "__init__", "collectors/__init__", *(f"collectors/{name}" for name in collectors)]
-    seen = set(missing) | ({"recorded"} if not is_replay else set())
+    seen = {*missing, *(() if is_replay else ("recorded",)), *(() if "ask_server" in collectors else ("loopback",))}
     while missing:
         name = missing.pop()
         source = (package / f"agent/{name}.py").read_bytes()

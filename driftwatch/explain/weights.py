@@ -102,7 +102,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
     "built for another": 3.6, "built for another, before unknown": 2.2, "base moved": 1.0, "left behind": 0.4, "other side of a broken pair": 1.2,
     "no code for the card": 4.2, "no code for the card, before unknown": 2.4, "no code for the card, as before": 0.3,
-    "names unresolved": 3.4, "two owners": 2.4, "left by another": 1.4,
+    "names unresolved": 3.4, "two owners": 2.4,
     # caches and plain files
     "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4,
     "file moved": 1.6, "file cut": 1.4, "file outside packages": 0.4, "interface moved": 1.2,

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 HOSTS = ROOT / "tests/hosts"
 GOOD = str(HOSTS / "s1-seed-fraction.tar.xz/s1-seed-fraction/good")
 MAIN_JOB = ("driver", "env", "git", "imports", "nvml", "packages", "record", "servers", "sources", "system", "targets", "versions")
+GROUPED = {offer.probe.name for offer in offers() if offer.probe.group}
 EVERY = tuple(sorted({offer.module for offer in offers()}))
 WHEN = "2026-03-02T10:00:00Z"
 
@@ -50,7 +51,7 @@ def good():
 
 def test_every_planned_probe_of_a_recorded_host_is_answered(good):
     assert {name: result.status for name, result in good.probes.items() if result.status not in {"ok", "absent"}} == {
-        "imports": "not_recorded", "env": "not_recorded",
+        **dict.fromkeys(GROUPED, "not_recorded"), "env": "not_recorded",
     }
     assert good.source == "recorded-host"
     assert (good.host, good.taken_at) == ("bw-a", "2026-02-26T15:20:00Z")
@@ -80,7 +81,7 @@ def test_an_unreachable_host_loses_every_probe_and_no_fact_is_made_up():
     made = take_snapshot("gpu-a", Broken(0), Order(plan_for()), WHEN)
     assert made.facts == {}
     assert isinstance(made.get("driver/module/version"), Unknown)
-    assert {result.status for name, result in made.probes.items() if name != "imports"} == {"lost"}
+    assert {result.status for name, result in made.probes.items() if name not in GROUPED} == {"lost"}
 
 
 def test_this_machine_is_read_over_the_same_path():
@@ -99,7 +100,7 @@ def test_a_host_that_was_unreachable_when_it_was_recorded_is_all_lost(tmp_path):
     described = {"format": 1, "hostname": "gpu-x", "taken_at": WHEN, "unreachable": True, "error": "no route to host"}
     (tmp_path / "host.json").write_text(json.dumps(described))
     made = take_recorded(str(tmp_path), Order(plan_for()))
-    assert {result.status for name, result in made.probes.items() if name != "imports"} == {"lost"}
+    assert {result.status for name, result in made.probes.items() if name not in GROUPED} == {"lost"}
     assert "no route to host" in made.probes["system"].reason
 
 

@@ -67,10 +67,8 @@ def test_an_unknown_class_is_refused_with_those_that_there_are(cli, snapshot_fil
 
 def unusable_logs(home):
     os.mkfifo(home / "fifo.log")
-    (home / "huge.log").touch()
-    os.truncate(home / "huge.log", 1 << 30)
     (home / "folder.log").mkdir()
-    return ("fifo.log", "huge.log", "folder.log", "none.log")
+    return ("fifo.log", "folder.log", "none.log", "/dev/zero")
 
 
 def test_a_log_that_cannot_be_used_is_refused_by_name(cli, snapshot_file):
@@ -79,6 +77,16 @@ def test_a_log_that_cannot_be_used_is_refused_by_name(cli, snapshot_file):
         ran = cli.run("diff", path, path, "--log", name)
         assert ran.returncode == 2
         assert name in ran.stderr
+
+
+def test_a_log_with_a_long_hole_is_read_as_a_stream(cli, snapshot_file):
+    log = cli.home / "huge.log"
+    log.touch()
+    os.truncate(log, 256 << 20)
+    with log.open("a") as file:
+        file.write("\nRuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n")
+    told = json.loads(cli.run("diff", snapshot_file("a.json"), snapshot_file("b.json", driver="1"), "--log", log, "--json").stdout)["symptom"]
+    assert told["class"] == "oom"
 
 
 def test_only_keeps_the_changes_that_fit(cli, snapshot_file):

@@ -31,7 +31,8 @@ def look(cli, tree):
     """Return a maker of stored snapshots of the tree: its facts, and what was said beside it."""
 
     def taken(*words):
-        ran = cli.run("snapshot", "--only", "targets,sources", "--save", "--source", tree, *words)
+        where = () if "--source" in words else ("--source", tree)
+        ran = cli.run("snapshot", "--only", "targets,sources", "--save", *where, *words)
         digits = ran.stdout.strip().partition("@")[2]
         path, = (cli.store / "hosts").glob(f"*/*{digits}*.json")
         return document.load(path).facts, ran.stderr
@@ -92,3 +93,17 @@ def test_the_state_can_be_thrown_away(look, state):
 def test_a_snapshot_that_is_stored_nowhere_leaves_no_state(cli, tree):
     cli.run("snapshot", "--only", "targets,sources", "--source", tree, "-o", "x.json")
     assert not (cli.store / "hosts").exists()
+
+
+def test_after_an_edit_the_facts_are_those_of_a_whole_look(look, tmp_path):
+    top = tmp_path / "sglang"
+    (top / "srt/layers").mkdir(parents=True)
+    for name in ("__init__.py", "srt/engine.py", "srt/layers/rope.py", "srt/layers/100%.py"):
+        (top / name).write_text(name)
+    (top / "srt/link.py").symlink_to("engine.py")
+    (top / "srt/big.bin").write_bytes(b"x" * ((1 << 20) + 1))
+    time.sleep(2.1)
+    look("--source", top)
+    (top / "srt/layers/rope.py").write_text("edited")
+    (top / "srt/layers/new.py").write_text("new")
+    assert look("--source", top)[0] == look("--source", top, "--rehash")[0]

@@ -56,7 +56,7 @@ def contents(fault: str, offset: int, size: int) -> bytes:
     return b"g" * size if told is None else told[offset:offset + size]
 
 
-def attributes(path: str, fault: str) -> dict[str, int]:
+def attributes(path: Path, fault: str) -> dict[str, int]:
     """Return the lstat of a real file as its fault makes it."""
     found = os.lstat(path)
     told = {key: getattr(found, key) for key in ("st_mode", "st_nlink", "st_size", "st_uid", "st_gid", "st_mtime")}
@@ -67,49 +67,68 @@ def attributes(path: str, fault: str) -> dict[str, int]:
     return told
 
 
+class Place:
+    """What is shown: a folder and the faults below it."""
+
+    def __init__(self, real: str, faults: dict[str, str]) -> None:
+        self.real = real
+        self.faults = faults
+        self.never = threading.Event()
+
+    def at(self, path: str, question: str = "") -> tuple[Path, str]:
+        """Return the real file and its fault; never returns, or raises OSError, where the fault says so."""
+        fault = self.faults.get(path.lstrip("/"), "")
+        if question and fault == "hang" + question:
+            self.never.wait()
+        if fault == "stale":
+            raise OSError(errno.ESTALE, "")
+        return Path(self.real + path), fault
+
+    def getattr(self, path: str) -> dict[str, int]:
+        return attributes(*self.at(path, "stat"))
+
+    def readdir(self, path: str) -> list[str]:
+        return [".", "..", *(one.name for one in self.at(path, "list")[0].iterdir())]
+
+    def readlink(self, path: str) -> str:
+        return str(self.at(path)[0].readlink())
+
+    def read(self, path: str, size: int, offset: int) -> bytes:
+        where, fault = self.at(path, "read")
+        if fault in {"half", "short", "endless"}:
+            return contents(fault, offset, size)
+        return where.read_bytes()[offset:offset + size]
+
+
 def serve(real: str, where: str, told: str) -> None:
     """Serve the folder until it is unmounted."""
     import mfusepy as fuse  # noqa: PLC0415  # only the server needs it
 
-    faults: dict[str, str] = json.loads(told)
-    never = threading.Event()
+    place = Place(real, json.loads(told))
+
+    def ask(question, *words):
+        try:
+            return question(*words)
+        except OSError as failed:
+            raise fuse.FuseOSError(failed.errno) from None
 
     class Mirror(fuse.Operations):
         use_ns = False
 
-        def place(self, path, question=""):
-            fault = faults.get(path.lstrip("/"), "")
-            if question and fault == "hang" + question:
-                never.wait()
-            if fault == "stale":
-                raise fuse.FuseOSError(errno.ESTALE)
-            return real + path, fault
-
         def getattr(self, path, fh=None):
-            try:
-                return attributes(*self.place(path, "stat"))
-            except FileNotFoundError:
-                raise fuse.FuseOSError(errno.ENOENT) from None
+            return ask(place.getattr, path)
 
         def readdir(self, path, fh):
-            return [".", "..", *os.listdir(self.place(path, "list")[0])]
+            return ask(place.readdir, path)
 
         def readlink(self, path):
-            return os.readlink(self.place(path)[0])
+            return ask(place.readlink, path)
 
         def open(self, path, fi):
             fi.direct_io = 1  # the kernel then hands reads through and does not trust st_size
             return 0
 
         def read(self, path, size, offset, fh):
-            where_it_is, fault = self.place(path, "read")
-            if fault in {"half", "short", "endless"}:
-                try:
-                    return contents(fault, offset, size)
-                except OSError as failed:
-                    raise fuse.FuseOSError(failed.errno) from None
-            with open(where_it_is, "rb") as file:
-                file.seek(offset)
-                return file.read(size)
+            return ask(place.read, path, size, offset)
 
     fuse.FUSE(Mirror(), where, foreground=True, raw_fi=True, attr_timeout=0, entry_timeout=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from driftwatch.agent import processes
-from driftwatch.capture.plan import plan_for
+from driftwatch.capture.plan import offers, plan_for
 from driftwatch.capture.take import Order, take_snapshot
 from driftwatch.model import ProbeResult, Snapshot, Unknown
 from driftwatch.transports.child import converse
@@ -18,6 +19,7 @@ from driftwatch.transports.wire import command
 
 WHEN = "2026-03-02T10:00:00Z"
 ENDING_S = 0.5
+PATIENT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,14 @@ class Below:
 
 
 def take(transport: Any = None, **more: Any) -> Taken:
-    """Take a snapshot of this machine. ``only``, ``groups`` and ``deadlines`` make the plan, the rest is the order; orphans of it come to us."""
-    plan = plan_for(only=more.pop("only", ()), groups=more.pop("groups", ()), deadlines=more.pop("deadlines", None))
+    """Take a snapshot of this machine. ``only``, ``groups`` and ``deadlines`` make the plan, the rest is the order; orphans of it come to us.
+
+    Probes whose deadline is not given have one that also holds where the machine is busy.
+    """
+    patient = {offer.probe.name: max(PATIENT_S, offer.probe.deadline_s) for offer in offers()}
+    plan = plan_for(only=more.pop("only", ()), groups=more.pop("groups", ()), deadlines={**patient, **more.pop("deadlines", {})})
     processes.become_subreaper()
-    before = set(processes.below(processes.os.getpid()))
+    before = set(processes.below(os.getpid()))
     begun = time.monotonic()
     snapshot = take_snapshot("here", transport or LocalTransport(), Order(plan, **{"deadline_s": 15.0, **more}), WHEN)
     return Taken(snapshot, time.monotonic() - begun, tuple(_left(before)))
@@ -77,7 +83,7 @@ def _left(before: set[int]) -> list[dict[str, Any]]:
     """Return what runs below us and did not before; what has just been killed gets a moment to end."""
     stop = time.monotonic() + ENDING_S
     while True:
-        new = [pid for pid in processes.below(processes.os.getpid()) if pid not in before]
+        new = [pid for pid in processes.below(os.getpid()) if pid not in before]
         for pid in new:
             if processes.state(pid) == "Z":
                 processes.reap(pid)

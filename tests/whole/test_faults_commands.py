@@ -49,7 +49,7 @@ def stand_ins(folder, fault):
     programs.mkdir()
     hits.mkdir()
     for name in TOOLS:
-        head = f"#!/bin/sh\nHIT={shlex.quote(str(hits))}\nNAME={name}\nPATH=/usr/bin:/bin\necho $$ > \"$HIT/$NAME.$$\"\n"
+        head = f'#!/bin/sh\nHIT={shlex.quote(str(hits))}\nNAME={name}\nPATH=/usr/bin:/bin\necho $$ > "$HIT/$NAME.$$"\n'
         (programs / name).write_text(head + fault + "\n")
         (programs / name).chmod(0o755)
     return programs, hits

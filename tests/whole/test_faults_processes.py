@@ -61,7 +61,7 @@ def c_server(tmp_path):
     """A server of a small C program and the library that its rank maps."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc here: the program cannot be made")
-    source, program = tmp_path / "server.c", tmp_path / "server"
+    source, program = tmp_path / "server.c", tmp_path / "python3"
     source.write_text(SERVER)
     subprocess.run(["gcc", "-w", "-D_GNU_SOURCE", "-o", program, source, "-ldl"], check=True)
     nccl = library(tmp_path / "lib/libnccl.so.2", "int nccl;")

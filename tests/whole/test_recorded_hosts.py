@@ -25,6 +25,7 @@ from tests.explain.cases import told
 HOSTS = Path(__file__).parents[1] / "hosts"
 KEYS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((HOSTS / "keys").glob("*.json"))}
 FLEET = "fleet-h100"
+GROUPS = sorted({offer.probe.group for offer in offers()} - {""})
 POOL = ThreadPoolExecutor(2)
 SIDES = [(name, side) for name in KEYS for side in (("good", "bad") if name != FLEET else [f"gpu-f{number}" for number in range(1, 6)])]
 OWN_WORDS = {("01-nvml-user-newer-than-kmod", "bad"): {"nvml": "driver/library version mismatch"}}  # what the host's own nvidia-smi answers there
@@ -73,7 +74,7 @@ def begun(name: str, side: str) -> Future[Snapshot]:
 
 
 def taken(name: str, side: str) -> Snapshot:
-    return take_recorded(str(HOSTS / f"{name}.tar.xz" / name / side), Order(plan_for(), key=b"k" * 32, key_id="k1"))
+    return take_recorded(str(HOSTS / f"{name}.tar.xz" / name / side), Order(plan_for(groups=GROUPS), key=b"k" * 32, key_id="k1"))
 
 
 def pair(name: str) -> tuple[Snapshot, Snapshot]:

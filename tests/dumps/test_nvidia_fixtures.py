@@ -1,0 +1,46 @@
+"""What real nvidia-smi, lspci, ibstat and kernels printed (tests/fixtures/nvidia), pasted: read as facts, or refused in words. Never a traceback."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from driftwatch.dumps.format import NoDump
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import is_unknown
+
+TOP = Path(__file__).parents[1] / "fixtures/nvidia"
+FILES = sorted(path for path in TOP.glob("*/*") if path.is_file() and path.parent.name != "licences")
+NO_PASTE = re.compile(r"ib/|lspci/|errors/gpud__(fabricmanager|file-nr|kmsg|mountinfo|nccl_dmesg)")  # no dump format: nobody describes a host with these
+
+
+def names(path):
+    return f"{path.parent.name}/{path.name}"
+
+
+def text_of(path):
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def plausible(facts):
+    """Tell of a GPU's figures whether they can be true: what was not told is left out or unknown, and never zero."""
+    for path, value in facts.items():
+        if path.startswith("gpus/") and isinstance(value, (int, float)) and path.endswith(("memory_total_mib", "power_limit_w", "link/width_max")):
+            assert value > 0, path
+
+
+@pytest.mark.parametrize("path", FILES, ids=names)
+def test_as_a_paste_it_is_read_or_refused_in_words(path):
+    is_heading_alone = path.suffix == ".csv" and text_of(path).count("\n") < 2
+    if NO_PASTE.match(names(path)) or is_heading_alone or not text_of(path):
+        with pytest.raises(NoDump):
+            read_dump(text_of(path), path.name)
+        return
+    facts = read_dump(text_of(path), path.name).facts
+    assert facts
+    assert all(value["reason"] for value in facts.values() if is_unknown(value))
+    plausible(facts)
+    json.dumps(facts)
