@@ -7,6 +7,7 @@ Each fact is made the line of JSON that a probe's child writes; none is printed.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -42,6 +43,7 @@ def known_of(facts: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Run the collector to its end."""
+    gc.disable()  # as agent/main.py does
     given = json.loads(sys.argv[2])
     is_idle = not given
     host = host_of(given)

@@ -168,9 +168,8 @@ class RealRoot:
         """Return the digest of a regular file that held still while it was read; three tries, then Unreadable with both times."""
         for _ in range(3):
             settled_ns = time.time_ns() - SETTLED_NS
-            descriptor = self._open(path, os.O_NOFOLLOW)
+            descriptor, before = self._opened(path, os.O_NOFOLLOW)
             try:
-                before = _fstat(descriptor, path)
                 if before.st_size > limit:
                     raise Unreadable("%s: too large, not hashed: %d bytes" % (path, before.st_size))
                 digest, size = _hash(descriptor, before.st_size, path)
@@ -207,17 +206,22 @@ class RealRoot:
         except ImportError as failed:
             raise Absent("pynvml did not come with the agent: %s" % failed) from None
 
-    def _open(self, path: str, flags: int = 0) -> int:
+    def _open(self, path: str) -> int:
+        return self._opened(path)[0]
+
+    def _opened(self, path: str, flags: int = 0) -> Tuple[int, os.stat_result]:
+        """Return the descriptor of a regular file, and its stat."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
         except OSError as failed:
             if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP):
                 raise Unreadable("%s: not a regular file" % path) from None
             refuse(path, failed)
-        if not stat.S_ISREG(_fstat(descriptor, path).st_mode):
+        found = _fstat(descriptor, path)
+        if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
             raise Unreadable("%s: not a regular file" % path)
-        return descriptor
+        return descriptor, found
 
 
 def _answered(question: Any, is_late: Any) -> bytes:

@@ -19,6 +19,7 @@ from .host import Settings, Target
 
 AT_ONCE = 8
 KILL_AFTER_S = 0.5
+EARLY_AT_MOST = 0.75  # of the time there is: a short deadline must leave the probe time to ask
 GIVE_UP_AFTER_S = 1.0
 CLOSING_S = 2.0
 ASKING_BYTES = 1024
@@ -218,6 +219,7 @@ class Runner:
     def _look_at_running(self, one: Running, now: float) -> None:
         planned = one.planned
         limit = min(planned.deadline_s, self.stop_at - KILL_AFTER_S - one.started)
+        early_s = min(planned.early_term_s, limit * EARLY_AT_MOST)
         one.ended = processes.reap(one.pid)
         if one.ended is not None:
             self._drain(one)
@@ -226,9 +228,9 @@ class Runner:
         elif one.told_bytes > planned.cap_bytes:
             one.outcome = {"status": "error", "reason": "more than %d bytes of facts: cut" % planned.cap_bytes}
             one.phase, one.next_step = "kill", now + GIVE_UP_AFTER_S
-        elif now - one.started >= limit - planned.early_term_s:
+        elif now - one.started >= limit - early_s:
             one.outcome = self._timed_out(one, now - one.started, limit)
-            one.phase, one.next_step = "term", now + max(KILL_AFTER_S, planned.early_term_s)
+            one.phase, one.next_step = "term", now + max(KILL_AFTER_S, early_s)
             processes.send([one.pid, *processes.below(one.pid)], signal.SIGTERM)
         elif now - one.started >= limit / 2 and not one.is_named_slow:
             self._name_slow(one, now)

@@ -18,7 +18,7 @@ _UNLIKELY = -3.0
 BASE: Mapping[str, float] = MappingProxyType({
     "package": -2.6, "file": -2.2, "git": -2.2, "python": -2.4, "env-var": -2.4, "launch-arg": -2.0, "library": -2.4, "driver": -2.4, "kernel": -2.8,
     "kernel-module": -2.4, "gpu-memory": -2.4, "gpu-process": -2.4,
-    # what lies below the Python packages
+    # what lies below the Python packages: seldom the cause, so each needs evidence of its own before it passes a moved package
     "service": -2.6, "container": -2.7, "gpu": -2.7, "pcie-link": -2.8, "power-clock": -2.8, "ecc": -2.6, "mig": -2.5, "topology": -2.9, "nccl": -2.6,
     "network": -2.8, "limit": -2.6, "host-memory": -2.7, "cache": -2.6, "disk": -2.8, "mount": -2.7, "firmware": -3.0,
 })
@@ -108,25 +108,25 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "file moved": 1.6, "file cut": 1.4, "file outside packages": 0.4, "interface moved": 1.2,
     # the field of rivals
     "nothing else differs": 1.4, "few others differ": 0.5,
-    # what one host says of itself: services, containers, modules
+    # what one host says of itself: a refusal that the kernel wrote down is near a proof, a package that merely moved is a candidate
     "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "text names it": 1.4, "in the window": 0.2, "out of order": -1.5,
     "container stack moved": 2.2, "container stack set anew": 1.8,
     "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
     "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
     "upgraded, not restarted": 0.6,
-    # devices: counters that only grow, faults in the kernel's log, what a device lacks
+    # devices: counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives
     "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
     "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0,
     "narrower link": 2.6, "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
-    # power and clocks, read at like load
+    # power and clocks: only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
     "slow clock at load": 3.0, "less power at load": 0.6, "no reason told": -0.2, "throttled": 2.2,
     "power limit fell": 1.8, "power limit moved": 0.2, "governor moved": 1.2,
-    # limits, memory of the host, disks and mounts
+    # limits, memory, disks, mounts: the resource that an errno names, unless there is far more of it than any server takes
     "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8,
     "cache fills shared memory": 3.6, "memory pressure": 0.4, "killed for memory": 2.8, "little memory left": 1.6,
     "cold cache": 1.8, "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
     "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4,
-    # libraries, caches, ranks, paths between devices
+    # libraries, caches, ranks, paths between devices: relations broken inside one process weigh most, what moved by itself least
     "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "text fits": 1.4,
     "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
     "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,

@@ -20,7 +20,7 @@ from tests.whole.faults import Below, others, take
 TOOLS = ("git", "ldconfig", "dmesg", "nvidia-smi", "modinfo", "journalctl")
 ASKING = ("git", "driver", "loader", "kernel_log", "nvml", "topology", "nvlink", "p2p", "services", "nccl", "native", "libraries")
 DEADLINE_S = 14.0
-CUT = dict.fromkeys(ASKING, 3.0)
+CUT = dict.fromkeys(ASKING, 2.0)
 FAULTS = {
     "never": "exec sleep 900",
     "wraps": "sleep 900\nexit 0",

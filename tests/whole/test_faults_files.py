@@ -16,7 +16,7 @@ from tests.whole.faults import others, take
 needs_fuse = pytest.mark.skipif(bool(faultfs.why_not()), reason=f"no FUSE here: {faultfs.why_not()}")
 DEADLINE_S = 12.0
 SITE_PROBES = ("packages", "versions", "record", "ownership", "objects", "native", "targets")
-CUT = dict.fromkeys(("sources", "git", *SITE_PROBES), 2.0)
+CUT = dict.fromkeys(("sources", "git", *SITE_PROBES), 1.5)
 
 
 @pytest.fixture(scope="module")
