@@ -34,7 +34,7 @@ def lines(number: int) -> str:
     """Return one line of decoding and one of a request."""
     clock = f"2026-02-26 15:{number // 60 % 60:02d}:{number % 60:02d}"
     return (f"[{clock} TP0] Decode batch. #running-req: {number % 9}, #token: {number * 7 % 90000}, gen throughput (token/s): {80 + number % 9}.42, #queue-req: 0\n"
-            f"[{clock}] INFO:     10.0.3.{number % 250}:{40000 + number % 20000} - \"POST /generate HTTP/1.1\" 200 OK\n")
+            f'[{clock}] INFO:     10.0.3.{number % 250}:{40000 + number % 20000} - "POST /generate HTTP/1.1" 200 OK\n')
 
 
 def quiet_lines(number: int) -> str:

@@ -97,7 +97,7 @@ def package_dragged(sides: Sides) -> Planted:
     sides.move("fastapi", "0.137.1")
     error = "AttributeError: 'APIRouter' object has no attribute 'on_startup'"
     sides.bad.update({"servers/sglang/log/error": error, "servers/sglang/log/ready": True})
-    return Planted((("package", "fastapi"), ("package", "starlette")), Symptom("runtime-crash", f"File \"{SITE}/fastapi/routing.py\", line 99 in run\n{error}"))
+    return Planted((("package", "fastapi"), ("package", "starlette")), Symptom("runtime-crash", f'File "{SITE}/fastapi/routing.py", line 99 in run\n{error}'))
 
 
 def requirement_unmet(sides: Sides) -> Planted:
@@ -169,14 +169,14 @@ def file_edited(sides: Sides) -> Planted:
 def git_dirty(sides: Sides) -> Planted:
     path = "python%2Fsglang%2Fsrt%2Fmanagers%2Fscheduler.py"
     sides.bad.update({"git/sglang/dirty": True, f"git/sglang/files/{path}": {"status": "M", "sha256": "ef" * 32, "only": None}})
-    error = "File \"/root/sglang/python/sglang/srt/managers/scheduler.py\", line 310 in run\nTypeError: run_batch() takes 2 positional arguments but 3 were given"
+    error = 'File "/root/sglang/python/sglang/srt/managers/scheduler.py", line 310 in run\nTypeError: run_batch() takes 2 positional arguments but 3 were given'
     return Planted((("file|git", "scheduler.py"), ("git", "/root/sglang")), crash(sides, "runtime-crash", error))
 
 
 def git_head(sides: Sides) -> Planted:
     sides.bad.update({"git/sglang/head": "0a1b2c3d" * 5, "git/sglang/committed_at": "2026-03-03T08:00:00Z", "sources/sglang/tree": f"sha256:{'aa' * 32}",
                       "sources/sglang/files/version.py": f"sha256:{'bb' * 32} 22"})
-    error = "File \"/root/sglang/python/sglang/srt/server_args.py\", line 411 in run\nValueError: unknown argument"
+    error = 'File "/root/sglang/python/sglang/srt/server_args.py", line 411 in run\nValueError: unknown argument'
     return Planted((("git", "sglang"),), crash(sides, "startup-crash", error))
 
 
@@ -220,7 +220,7 @@ def limit_memlock(sides: Sides) -> Planted:
 def shm_small(sides: Sides) -> Planted:
     sides.bad.update({"shm/size_bytes": 67_108_864, "disks/%2Fdev%2Fshm/size_bytes": 67_108_864, "shm/free_bytes": 60_000_000})
     error = "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a1b2 (size 9637888): No space left on device"
-    return Planted((("limit|mount|disk", "/dev/shm"),), crash(sides, "startup-crash", error))  # noqa: S108  # a mount's name
+    return Planted((("limit|mount|disk", "/dev/shm"),), crash(sides, "startup-crash", error))
 
 
 def mount_silent(sides: Sides) -> Planted:
@@ -243,7 +243,7 @@ def cache_damaged(sides: Sides) -> Planted:
              "entries": 412, "empty_files": []}
     sides.both({f"caches/triton/{name}": value for name, value in cache.items()})
     sides.bad.update({"caches/triton/empty_files": ["AB12/kernel.json"], "kernel/booted_at": "2026-03-05T02:00:00Z"})
-    error = f"File \"{SITE}/triton/compiler/compiler.py\", line 300 in run\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    error = f'File "{SITE}/triton/compiler/compiler.py", line 300 in run\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)'
     return Planted((("cache", "triton"),), crash(sides, "startup-crash", error))
 
 
@@ -264,7 +264,7 @@ def text_differs(sides: Sides) -> Planted:
 def package_altered(sides: Sides) -> Planted:
     sides.bad["packages/transformers/altered/transformers%2Fconfiguration_utils.py"] = {"size": 812, "recorded_size": 61_022, "sha256": "cd" * 32}
     sides.bad["packages/transformers/verified"] = {"files": 3, "altered": 1, "missing": 0, "unhashed": 0}
-    error = f"File \"{SITE}/transformers/configuration_utils.py\", line 30 in run\nSyntaxError: unexpected EOF while parsing"
+    error = f'File "{SITE}/transformers/configuration_utils.py", line 30 in run\nSyntaxError: unexpected EOF while parsing'
     return Planted((("package|file", "transformers"),), crash(sides, "startup-crash", error))
 
 
@@ -281,7 +281,8 @@ def ecc_growth(sides: Sides) -> Planted:
     gpu = sides.gpu()
     sides.bad.update({f"gpus/{gpu}/ecc/aggregate_uncorrected": 6, f"gpus/{gpu}/remapped_rows/uncorrected": 2, f"gpus/{gpu}/remapped_rows/pending": True,
                       f"gpus/{gpu}/ecc/volatile_uncorrected": 6})
-    return Planted((("ecc", ""), ("gpu", gpu), ("gpu", str(sides.bad[f"gpus/{gpu}/pci"]))), crash(sides, "runtime-crash", "RuntimeError: CUDA error: uncorrectable ECC error encountered"))
+    accepts = (("ecc", ""), ("gpu", gpu), ("gpu", str(sides.bad[f"gpus/{gpu}/pci"])))
+    return Planted(accepts, crash(sides, "runtime-crash", "RuntimeError: CUDA error: uncorrectable ECC error encountered"))
 
 
 def link_narrow(sides: Sides) -> Planted:

@@ -23,7 +23,8 @@ BASE = Path(__file__).parent.parent.parent / "snapshots/good.json"
 TAKEN_AT = "2026-03-05T15:20:00Z"
 INSTALLED_AT = "2026-03-03T02:41:00Z"
 FRAME_END = " in run\n"
-WEB = ("certifi", "idna", "charset-normalizer", "click", "pygments", "tqdm", "attrs", "rich", "six", "wcwidth", "httpcore", "anyio", "prompt-toolkit", "traitlets")
+WEB = ("certifi", "idna", "charset-normalizer", "click", "pygments", "tqdm", "attrs", "rich", "six", "wcwidth", "httpcore",
+       "anyio", "prompt-toolkit", "traitlets")
 SYSTEM = ("irqbalance", "systemd", "linux-firmware", "unattended-upgrades", "nfs-common", "fuse3", "python3-minimal", "kmod", "libnuma1", "numactl")
 
 
@@ -83,7 +84,7 @@ def drift(bad: Facts, good: Facts, random: Random) -> None:
     for name in random.sample([one for one in SYSTEM if f"os_packages/{one}/version" in bad], random.randint(1, 4)):
         bad[f"os_packages/{name}/version"] = f"{bad[f'os_packages/{name}/version']}.{random.randint(1, 9)}"
     for path, value in list(bad.items()):
-        if isinstance(value, int) and not isinstance(value, bool) and path.startswith(("disks/", "system/memory/")) and path.endswith(("used_bytes", "MemFree_kib")):
+        if type(value) is int and path.startswith(("disks/", "system/memory/")) and path.endswith(("used_bytes", "MemFree_kib")):
             bad[path] = int(value * random.uniform(0.9, 1.1))
     bad["system/uptime_s"] = int(bad.get("system/uptime_s") or 0) + 604_800
     bad["servers/sglang/args/random_seed"] = random.randint(1, 1 << 30)
