@@ -10,6 +10,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from round_robin import Row, compare, compile_all, table
@@ -33,7 +34,8 @@ FAILURE = """Traceback (most recent call last):
 def lines(number: int) -> str:
     """Return one line of decoding and one of a request."""
     clock = f"2026-02-26 15:{number // 60 % 60:02d}:{number % 60:02d}"
-    return (f"[{clock} TP0] Decode batch. #running-req: {number % 9}, #token: {number * 7 % 90000}, gen throughput (token/s): {80 + number % 9}.42, #queue-req: 0\n"
+    return (f"[{clock} TP0] Decode batch. #running-req: {number % 9}, #token: {number * 7 % 90000}, "
+            f"gen throughput (token/s): {80 + number % 9}.42, #queue-req: 0\n"
             f'[{clock}] INFO:     10.0.3.{number % 250}:{40000 + number % 20000} - "POST /generate HTTP/1.1" 200 OK\n')
 
 
@@ -42,9 +44,9 @@ def quiet_lines(number: int) -> str:
     return f"[2026-02-26 15:{number // 60 % 60:02d}:{number % 60:02d} TP{number % 8}] Prefetch of block {number} kept for {number * 2654435761 % 2**32:08x}\n"
 
 
-def write_log(path: Path, size: int, line: object) -> None:
+def write_log(path: Path, size: int, line: Callable[[int], str]) -> None:
     """Write a log of that many bytes."""
-    body = "".join(map(line, range(100_000)))  # type: ignore[arg-type, call-overload]
+    body = "".join(map(line, range(100_000)))
     with path.open("w") as file:
         file.write(START)
         for _ in range(max(1, size // len(body))):
@@ -65,7 +67,7 @@ def main() -> None:
             measure(name, Path(folder) / "server.log", (given.mb * 1_000_000, line), given.rounds)
 
 
-def measure(name: str, path: Path, made: tuple[int, object], rounds: int) -> None:
+def measure(name: str, path: Path, made: tuple[int, Callable[[int], str]], rounds: int) -> None:
     """Print how fast one log is read."""
     write_log(path, *made)
     megabytes = path.stat().st_size / 1e6

@@ -27,8 +27,8 @@ _VERSION, _VERSION_BEFORE = b"vLLM API server version", 4096
 _ALIKE = b"0123456789abcdef\0"
 _MARKS = tuple(mark for marks in STARTS.values() for mark in marks)
 _SERVING = (
-    "Decode batch", "Prefill batch", "fired up and ready", "Avg prompt throughput", "Avg generation throughput", 'HTTP/1.1" 200', "Application startup complete",
-    "Uvicorn running", "llama runner started")
+    "Decode batch", "Prefill batch", "fired up and ready", "Avg prompt throughput", "Avg generation throughput", 'HTTP/1.1" 200',
+    "Application startup complete", "Uvicorn running", "llama runner started")
 _STARTING = (
     "Load weight", "KV Cache is allocated", "KV cache allocated.", "Memory pool end", "Capture ", "Init torch distributed", "Init parallel",
     "Model loading took", "GPU KV cache size", "Mamba Cache is allocated", "max_total_num_tokens=", "#tokens: ", "available_gpu_mem=",
@@ -153,10 +153,12 @@ class Sieve:
     def _sift(self, lines: Sequence[bytes], kinds: Sequence[int], present: int, first: int) -> None:
         """Keep what is wanted of each kind but the errors: the last frames, throughputs, served line and progress, the first figures and ready line."""
         if present & _READY and _READY not in self._single:
-            self._single.update({_READY: (self._number + at, lines[at]) for at in reversed(range(first, len(lines))) if kinds[at] & _READY})
+            found = [at for at in range(first, len(lines)) if kinds[at] & _READY][:1]
+            for numbered in self._numbered(lines, found):
+                self._single[_READY] = numbered
         for kind in (_SERVED, _PROGRESS):
-            found = _last(lines, kinds, kind, first, 1) if present & kind else []
-            self._single.update({kind: (self._number + at, lines[at]) for at in found})
+            for numbered in self._numbered(lines, _last(lines, kinds, kind, first, 1)) if present & kind else ():
+                self._single[kind] = numbered
         if present & _FRAME:
             self._frames = [*self._frames, *self._numbered(lines, _last(lines, kinds, _FRAME, first, _MOST_FRAMES))][-_MOST_FRAMES:]
         if present & _SPEED:
