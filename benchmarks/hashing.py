@@ -98,10 +98,14 @@ def no(program: str) -> str:
     return "" if shutil.which(program) else f"no {program} here"
 
 
-def net(costs: dict[str, list[Cost]], of: str) -> float:
-    """Return the median ratio of looking again to the bare walk, each less what its process cost before its first line."""
-    rounds = zip(*(series(costs[name], of) for name in (AGAIN, IDLE, WALK, BLANK)), strict=True)
-    return statistics.median((again - idle) / (walk - blank) for again, idle, walk, blank in rounds)
+def net(ours: list[Cost], theirs: list[Cost], idle: list[Cost], blank: list[Cost] | None = None) -> str:
+    """Return the median ratios of ours to a peer, each less what its process cost before its first line (of a peer in C: nothing)."""
+    told = []
+    for of in ("wall_s", "cpu_s"):
+        before = series(blank, of) if blank else [0.0] * len(theirs)
+        rounds = zip(series(ours, of), series(idle, of), series(theirs, of), before, strict=True)
+        told.append(statistics.median((mine - mine_idle) / (other - other_idle) for mine, mine_idle, other, other_idle in rounds))
+    return f"wall {told[0]:.2f}, CPU {told[1]:.2f}"
 
 
 def main() -> None:
@@ -117,7 +121,11 @@ def main() -> None:
     print(table(small, costs, small[0].name))
     if AGAIN in costs:
         print(f"\n{table(small[3:], costs, AGAIN)}\n")
-        print(f"looking again / the walk, both less their start-up: wall {net(costs, 'wall_s'):.2f}, CPU {net(costs, 'cpu_s'):.2f}\n")
+        print("looking again / the walk, both less their start-up:", net(costs[AGAIN], costs[WALK], costs[IDLE], costs[BLANK]))
+        for peer in small[1:3]:
+            if peer.name in costs:
+                print(f"the first look less its start-up / {peer.name}:", net(costs[small[0].name], costs[peer.name], costs[IDLE]))
+        print()
     print(table(large, compare(large, given.rounds), large[0].name))
 
 

@@ -34,7 +34,8 @@ _STARTING = (
     "Model loading took", "GPU KV cache size", "Mamba Cache is allocated", "max_total_num_tokens=", "#tokens: ", "available_gpu_mem=",
     "Memory baseline taken", "Available KV cache memory", "Graph capturing finished", "Free memory on device")
 _NEEDLES = (*(word.replace("\\", "") for word in HINT.pattern.split("|")), *_MARKS, *_SERVING, *_STARTING, 'File "', ".py", ".so", "throughput", 'HTTP/1.1"')
-_ANY = re.compile(b"|".join(re.escape(word.encode()) for word in _NEEDLES))
+_FIRSTS = sorted({word[0] for word in _NEEDLES})
+_ANY = re.compile("|".join(f"{re.escape(one)}(?:{'|'.join(re.escape(word[1:]) for word in _NEEDLES if word[0] == one)})" for one in _FIRSTS).encode())
 _FIGURE = re.compile("|".join(map(re.escape, _STARTING)))
 _SERVED_BYTES = re.compile(SERVED.pattern.encode())
 _START, _SERVED, _ERROR, _FRAME, _FIGURES, _PROGRESS, _READY, _SPEED = (1 << bit for bit in range(8))

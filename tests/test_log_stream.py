@@ -122,3 +122,9 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path, what):
         path.mkdir()
     with pytest.raises(StoreError):
         next(log_chunks("/dev/zero" if what == "/dev/zero" else path))
+
+
+def test_every_word_that_a_rule_looks_for_makes_a_line_count():
+    words = ["KeyError: 'x'", "torch.OutOfMemoryError: CUDA out of memory.", "Killed", "Segmentation fault (core dumped)", "[rank0]: Watchdog caught timeout"]
+    for word in words:
+        assert word in condense([START.encode(), *(b"x y z\n" * 100_000 for _ in range(2)), word.encode(), b"\n" * 2, *(b"x y z\n" * 100_000,)], whole=0).text
