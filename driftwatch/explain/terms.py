@@ -7,6 +7,7 @@ from typing import Any
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Term
+from driftwatch.explain.naming import names_file
 from driftwatch.explain.weights import WEIGHTS
 from driftwatch.explain.words import command
 
@@ -14,6 +15,15 @@ from driftwatch.explain.words import command
 def term(name: str, says: str, facts: Iterable[str] = ()) -> Term:
     """Return a term whose weight stands under ``name`` in the table."""
     return Term(says, WEIGHTS[name], tuple(facts))
+
+
+def file_terms(case: Case, path: str, facts: Iterable[str]) -> tuple[Term, ...]:
+    """Return that the error text names a file, or else that its traceback passes through it; nothing where neither does."""
+    if names_file(case.text, path):
+        return (term("named in the error", f"the error text names {path.rsplit('/', 1)[-1]}", facts),)
+    if names_file(case.trace, path):
+        return (term("file in the traceback", f"the traceback passes through {path.rsplit('/', 1)[-1]}", facts),)
+    return ()
 
 
 def mark(good: Any, bad: Any) -> str:

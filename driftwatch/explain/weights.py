@@ -76,7 +76,7 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
 })
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({
-    "moved": 0.3, "named in the error": 1.8, "doubtful baseline": -2.0, "open": 0.0,
+    "moved": 0.3, "named in the error": 1.8, "file in the traceback": 1.4, "doubtful baseline": -2.0, "open": 0.0,
     # the start-up sum of memory
     "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0,
     "memory equal": 0.7, "took no memory": -3.5,

@@ -10,7 +10,7 @@ from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import file_terms, term
 from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known
 
@@ -48,6 +48,7 @@ def _terms(case: Case, key: str, head: Change | None, changes: list[Change]) -> 
         yield term("edits gone", f"uncommitted edits of the good side are gone: {listed(_name(change.path) for change in tracked)}", facts)
     else:
         yield term("edits came", f"edits that are in no commit: {listed(_name(change.path) for change in tracked)}", facts)
+    yield from next((named for change in tracked if (named := file_terms(case, _name(change.path), (change.path,)))), ())
     if tracked and all(_only(change) for change in tracked):
         yield term("blanks only", f"they differ from the commit only in {' and '.join(sorted({str(_only(change)) for change in tracked}))}", facts)
 

@@ -8,9 +8,9 @@ from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import GPU_STACK, package_family
-from driftwatch.explain.naming import names_file, names_package
+from driftwatch.explain.naming import names_package
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import pip, term
+from driftwatch.explain.terms import file_terms, pip, term
 from driftwatch.explain.words import command, count, listed, shorten
 from driftwatch.model import Known
 
@@ -76,7 +76,10 @@ def _terms(case: Case, name: str, changes: list[Change]) -> Iterator[Term]:
     yield term(kind, f"{listed(_relative(change) for change in changes)}: {'gone' if kind == 'file missing' else 'other bytes'} since the good side", facts)
     if package_family(name) in GPU_STACK:
         yield term("kernel package", "the package belongs to the GPU stack", facts)
-    if names_package(case.text, name) or any(names_file(case.text, _relative(change)) for change in changes):
+    named = next((found for change in changes if (found := file_terms(case, _relative(change), (change.path,)))), ())
+    if named:
+        yield from named
+    elif names_package(case.text, name):
         yield term("named in the error", "the error text names it", facts)
     if case.has_moved(f"packages/{name}/version"):
         yield term("carried by a version", "the package itself is of another version: its files came with it", facts)

@@ -9,9 +9,8 @@ from typing import Any
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
-from driftwatch.explain.naming import names_file
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import file_terms, mark, term
 from driftwatch.explain.words import command, count, listed, shorten, utc_minute
 from driftwatch.model import Known
 
@@ -85,8 +84,7 @@ def _terms(case: Case, change: Change, relative: str) -> Iterator[Term]:
     fitting = _OF_SYMPTOM.get(case.klass or "")
     if fitting is not None and fitting.search(relative):
         yield term("edited for the symptom", "its path is of the part that the symptom shows in", facts)
-    if names_file(case.text, relative):
-        yield term("named in the error", "the error text names this file", facts)
+    yield from file_terms(case, relative, facts)
 
 
 def _ends_alike(one: str, other: str) -> bool:
