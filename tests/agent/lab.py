@@ -50,10 +50,10 @@ class Told:
         return [frame["frame"] for frame in self.frames]
 
 
-def ship(folder: Path, collector: str) -> Path:
-    """Return a zip of the agent with one more collector, ``trial``."""
+def ship(folder: Path, collector: str, *others: str) -> Path:
+    """Return a zip of the agent with these collectors and one more, ``trial``."""
     path = folder / "agent.zip"
-    with zipfile.ZipFile(BytesIO(bundle((), is_replay=True)[0])) as ours, zipfile.ZipFile(path, "w") as theirs:
+    with zipfile.ZipFile(BytesIO(bundle(others, is_replay=True)[0])) as ours, zipfile.ZipFile(path, "w") as theirs:
         for name in ours.namelist():
             theirs.writestr(name, ours.read(name))
         theirs.writestr("driftwatch/agent/collectors/trial.py", HEAD + collector)
@@ -95,7 +95,8 @@ def run(folder: Path, collector: str, *plan: dict[str, Any], **more: Any) -> Tol
     """Run the agent to its end, with standard input held open, and return what it told."""
     python, env = more.pop("python", sys.executable), more.pop("env", None)
     begun = time.monotonic()
-    with agent(ship(folder, collector), order(*plan, **more), python, env) as child:
+    others = sorted({one["module"] for one in plan} - {"trial"})
+    with agent(ship(folder, collector, *others), order(*plan, **more), python, env) as child:
         assert child.stdout is not None
         data = child.stdout.read()
         rc = child.wait(10)
