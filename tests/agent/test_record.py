@@ -13,7 +13,7 @@ import pytest
 from driftwatch.agent.collectors import record
 from driftwatch.agent.dist_metadata import joined, parse_record
 from driftwatch.agent.host import Target
-from driftwatch.agent.probe import Unreadable
+from driftwatch.agent.probe import Unknown, Unreadable
 from driftwatch.model import matches
 from tests.agent.installs import edit, facts_of, host_for, install, record_line, venv, wheel
 from tests.agent.recording import recorded, told
@@ -150,6 +150,14 @@ def test_what_is_larger_than_the_byte_budget_is_not_hashed_and_that_is_said(site
     assert time.monotonic() - begun < 1
     assert found["packages/sgl-kernel/altered/sgl_kernel%2Fa.so"] == {"size": 4 << 30, "recorded_size": 1, "sha256": None}
     assert found["packages/sgl-kernel/verified"]["unhashed"] == 1
+
+
+def test_a_touched_file_that_was_not_hashed_is_unknown_and_never_taken_as_unaltered(site):
+    install(site, "idna", "3.6", FILES)
+    edit(site / "idna/core.py", "b = 3\n")
+    found = facts(site, byte_budget=0)
+    assert found["packages/idna/altered/idna%2Fcore.py"] == Unknown("not_recorded", "not hashed: the byte budget is used up")
+    assert found["packages/idna/verified"]["altered"] == 0
 
 
 def test_files_that_are_links_are_judged_by_what_they_lead_to(site, tmp_path):

@@ -23,6 +23,8 @@ from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
 from ..record_files import KERNELS, latest, recorded_digest, recorded_entries, sights, written
 
 NAMED = 100
+OVER_BUDGET = Unknown("not_recorded", "not hashed: the byte budget is used up")
+GONE = Unknown("error", "it was gone when it was to be hashed")
 
 
 class Suspect(NamedTuple):
@@ -111,19 +113,22 @@ def _hashed(host: Host, suspects: List[Suspect], budget: int) -> Tuple[Dict[str,
             chosen.append(one)
         else:
             unhashed += 1
-            _judge(altered, one, None)
+            _judge(altered, one, OVER_BUDGET if one.stat.kind == "file" else Unknown("error", "%s: not a regular file" % one.path))
     digests = host.sha256_each([(one.path, one.stat.size) for one in chosen])
     for one in chosen:
         digest = digests[one.path]
         unhashed += not isinstance(digest, Digest)
-        _judge(altered, one, digest.sha256 if isinstance(digest, Digest) else None)
+        _judge(altered, one, GONE if digest is None else digest)
     return altered, unhashed, budget - left
 
 
-def _judge(altered: Dict[str, Any], one: Suspect, sha256: Optional[str]) -> None:
-    """Note a file as altered if its size or its digest says so."""
+def _judge(altered: Dict[str, Any], one: Suspect, digest: Any) -> None:
+    """Note a file as altered if its size or its digest says so, as unknown if its size does not and its bytes could not be read."""
+    sha256 = digest.sha256 if isinstance(digest, Digest) else None
     if one.is_other_size or (sha256 is not None and recorded_digest(sha256) != one.entry.digest):
         altered[one.entry.path] = {"size": one.stat.size, "recorded_size": one.entry.size, "sha256": sha256}
+    elif sha256 is None:
+        altered[one.entry.path] = digest
 
 
 def _told(top: str, sight: Sight, hashed: Tuple[Dict[str, Any], int], since: Optional[int]) -> Iterator[Fact]:
@@ -132,11 +137,12 @@ def _told(top: str, sight: Sight, hashed: Tuple[Dict[str, Any], int], since: Opt
     missing = [] if is_selection else sight.absent
     yield from ((top + "/" + fact_path("altered", path), value) for path, value in list(altered.items())[:NAMED])
     yield from ((top + "/" + fact_path("missing", path), True) for path in missing[:NAMED])
-    for kind, count in (("altered", len(altered)), ("missing", len(missing))):
+    known = sum(not isinstance(value, Unknown) for value in altered.values())
+    for kind, count in (("altered", known), ("missing", len(missing))):
         why = _untold(sight, kind, count, is_selection=is_selection)
         if why:
             yield top + "/" + kind, why
-    counts = {"files": sight.files, "altered": len(altered), "missing": len(missing), "unhashed": unhashed}
+    counts = {"files": sight.files, "altered": known, "missing": len(missing), "unhashed": unhashed}
     yield top + "/verified", dict(counts, unchecked=len(sight.absent)) if is_selection else counts
 
 
