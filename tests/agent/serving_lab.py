@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +94,10 @@ def start_server(folder: Path, port: int, variables: dict[str, str]) -> subproce
     os.read(reader, 1)
     os.close(reader)
     return child
+
+
+def end_server(child: subprocess.Popen[bytes]) -> None:
+    """End a server that ``start_server`` began, with its ranks: they are of its own session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait(10)

@@ -10,7 +10,7 @@ import pytest
 from driftwatch.agent.collectors import targets
 from driftwatch.agent.interpreters import site_packages, source_tree
 from driftwatch.agent.real import RealRoot
-from tests.agent.serving_lab import host_of, process, record, start_server
+from tests.agent.serving_lab import end_server, host_of, process, record, start_server
 
 VENV = {"/opt/venv/pyvenv.cfg": "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.12.0\n", "/opt/venv/lib/python3.12/site-packages/x.py": ""}
 LINKS = {"/opt/venv/bin/python3": "/usr/bin/python3.12", "/opt/venv/bin/python": "python3"}
@@ -148,7 +148,6 @@ def test_a_real_server_is_found_and_its_interpreter_is_never_run(tmp_path):
     try:
         found = [one for one in told(host_of(RealRoot())) if str(child.pid) in one["because"]]
     finally:
-        child.kill()
-        child.wait(10)
+        end_server(child)
     assert found[0]["python"] == sys.executable
     assert found[0]["source"] == str(tmp_path / "code/sglang")
