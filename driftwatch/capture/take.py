@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from driftwatch.agent import recorded
 from driftwatch.agent.probe import Refusal
 from driftwatch.capture.bundle import bundle, payload
 from driftwatch.capture.fold import Fold
@@ -61,6 +60,8 @@ def take_snapshot(host: str, transport: Transport, order: Order, taken_at: str) 
 
 def take_recorded(path: str, order: Order) -> Snapshot:
     """Return the snapshot of a recorded host; its name and time are the recording's. Raises CaptureError where the path holds none."""
+    from driftwatch.agent import recorded  # noqa: PLC0415  # only a replay pays for tarfile
+
     try:
         described = recorded.load(path).described
     except Refusal as refusal:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from driftwatch.agent import recorded
 from driftwatch.agent.probe import Refusal
 from driftwatch.capture.known import Known
 from driftwatch.capture.plan import CaptureError, Plan
@@ -157,6 +156,8 @@ def _store_key(desk: Desk) -> bytes:
 def _described(path: str) -> Any:
     """Return what host.json says. A folder that has none, or no regular file of that name, raises StoreError."""
     if not Path(path).is_dir():
+        from driftwatch.agent import recorded  # noqa: PLC0415  # only an archive of a recorded host pays for tarfile
+
         return recorded.load(path).described
     if not os.path.lexists(Path(path) / DESCRIBED):
         raise StoreError(f"{Path(path).name} is no recorded host: the folder holds no {DESCRIBED}", path, "name a folder or archive with host.json in it")

@@ -8,7 +8,6 @@ from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.output import print_text, write_file
 from driftwatch.cli.wiring.recalling import remember
 from driftwatch.model import Snapshot
-from driftwatch.report.facts import render_facts
 from driftwatch.settings import utc_now
 from driftwatch.store.document import to_bytes
 from driftwatch.store.labels import set_label
@@ -36,6 +35,8 @@ def keep(snapshot: Snapshot, keeping: Keeping, desk: Desk) -> str:
     if keeping.label is not None or (keeping.out is None and not keeping.is_shown):
         ref = _store(snapshot, keeping, desk)
     elif keeping.out is None:
+        from driftwatch.report.facts import render_facts  # noqa: PLC0415  # only where the facts are shown
+
         print_text(render_facts(snapshot.facts, desk.page))
     return ref
 
