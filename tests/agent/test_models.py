@@ -56,7 +56,7 @@ def test_code_that_was_edited_gives_another_digest(tmp_path):
 def test_a_model_of_a_hub_tells_the_commit_that_is_served(tmp_path, more, refs, expected):
     top = "/srv/.cache/huggingface/hub/models--moonshotai--Kimi-K2"
     files = {f"{top}/refs/{name}": text for name, text in refs.items()}
-    files |= {f"{top}/blobs/aa": "1234567", f"{top}/blobs/bb.incomplete": "1", f"{top}/snapshots/{COMMIT}/config.json": CONFIG}
+    files.update({f"{top}/blobs/aa": "1234567", f"{top}/blobs/bb.incomplete": "1", f"{top}/snapshots/{COMMIT}/config.json": CONFIG})
     links = {f"{top}/snapshots/{COMMIT}/model-1.safetensors": "../../blobs/aa", f"{top}/snapshots/{COMMIT}/model-2.safetensors": "../../blobs/cc"}
     facts = facts_of(serving(tmp_path, "moonshotai/Kimi-K2", files, links, more))
     below = {path.partition("Kimi-K2/")[2]: value for path, value in facts.items()}
