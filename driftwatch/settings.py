@@ -23,7 +23,8 @@ SHARED_FILE = "pyproject.toml"
 OWN_TABLE = b"[tool.driftwatch"
 LARGEST_FILE = 1 << 20
 HOST_DEADLINE = "host"
-TRANSPORTS = ("openssh", "paramiko", "local")
+ROLE_LISTS = ("shared", "identity", "texts", "nearly", "versions")
+TRANSPORTS = ("openssh", "paramiko", "local", "docker", "podman", "kubectl", "slurm")
 _NAME = re.compile(r"[A-Za-z_]\w+", re.ASCII)
 
 
@@ -66,6 +67,43 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Group:
+    """A group of hosts: names and ranges, inventories as ``KIND:PLACE`` (driftwatch/fleet/sources), how they are looked at, whom ssh jumps over."""
+
+    members: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    profile: str | None = None
+    jump: str | None = None
+    pythons: tuple[str, ...] = ()
+    source: str | None = None
+    deadlines_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the file says of audits: what counts as a finding, globs of facts that are no drift, and whom to tell.
+
+    ``webhook_secret`` is the file that holds the key for the webhook's signature.
+    """
+
+    fail_on: str | None = None
+    ignore: tuple[str, ...] = ()
+    webhook: str | None = None
+    webhook_secret: Path | None = None
+    apprise: tuple[str, ...] = ()
+    metrics: Path | None = None
+    push_gateway: str | None = None
+
+
+@dataclass(frozen=True)
+class Ssh:
+    """How hosts are reached over ssh: so many at once through one jump host, and whether paramiko may use the ssh-agent."""
+
+    jump_sessions: int = 8
+    is_agent_asked: bool = False
+
+
+@dataclass(frozen=True)
 class Settings:
     """What the config file and the environment say together. ``file`` is the config file, if there is one."""
 
@@ -74,8 +112,12 @@ class Settings:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     also_show: tuple[str, ...] = ()
     ssh_options: tuple[str, ...] = ()
+    ssh: Ssh = Ssh()
     rules: tuple[Path, ...] = ()
     environment: Environment = Environment()
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    audit: Audit = Audit()
+    roles: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def profile(self, name: str, built_in: Iterable[str] = ()) -> Profile:
         """Return what the file says of a profile: nothing of one that is built in only. Raises SettingsError for a name that is neither."""
@@ -113,16 +155,28 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
     )
 
 
-def store_root(settings: Settings, named: str | None = None) -> Path:
-    """Return the store's folder: --store, else DRIFTWATCH_STORE, else the config file's, else the user's data folder."""
+def store_place(settings: Settings, named: str | None = None) -> str:
+    """Return the store's folder or URL: --store, else DRIFTWATCH_STORE, else the config file's, else the user's data folder."""
     told = named or settings.environment.store or settings.store
     if told is None:
         import platformdirs  # noqa: PLC0415  # only the default place pays for it
 
-        return platformdirs.user_data_path("driftwatch", appauthor=False)
-    if "://" in told and not told.startswith("file://"):
-        raise SettingsError(f"this version stores in folders only, not in {told.partition('://')[0]}://", told, "name a folder with --store DIR")
-    return Path(told.removeprefix("file://")).expanduser()
+        return str(platformdirs.user_data_path("driftwatch", appauthor=False))
+    return told
+
+
+def cache_folder() -> Path:
+    """Return the folder of this user for what only saves time."""
+    import platformdirs  # noqa: PLC0415  # only a store behind a URL pays for it
+
+    return platformdirs.user_cache_path("driftwatch", appauthor=False)
+
+
+def spool_folder() -> Path:
+    """Return the folder of this user for snapshots that their store did not take."""
+    import platformdirs  # noqa: PLC0415  # as above
+
+    return platformdirs.user_state_path("driftwatch", appauthor=False) / "spool"
 
 
 def utc_now() -> str:
@@ -209,6 +263,22 @@ class _Table:
         found: str | None = self._value(key, str, "a text")
         return found
 
+    def located(self, key: str, folder: Path) -> Path | None:
+        """Return a path; one that is not absolute begins in the config file's folder."""
+        told = self.text(key)
+        return None if told is None else folder / Path(told).expanduser()
+
+    def number(self, key: str, usual: int) -> int:
+        """Return a whole number from 1 to 1000."""
+        found = self.values.get(key, usual)
+        if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= 1000:
+            raise self._wrong(key, "a whole number from 1 to 1000")
+        return found
+
+    def is_true(self, key: str) -> bool:
+        """Return a yes or no; no where it is missing."""
+        return bool(self._value(key, bool, "true or false"))
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts; one text stands for a list of one."""
         found = self._value(key, (str, list), "a list of texts")
@@ -246,19 +316,51 @@ class _Table:
 
 def _build(path: Path, values: Mapping[str, Any], environment: Environment) -> Settings:
     top = _Table(path, "", values)
-    top.allow(("store", "ssh_options", "profiles", "redact", "rules"))
-    redact, rules, profiles = top.table("redact"), top.table("rules"), top.table("profiles")
+    top.allow(("store", "ssh_options", "ssh", "profiles", "redact", "rules", "hosts", "audit", "alerts", "roles"))
+    redact, rules, profiles, hosts = top.table("redact"), top.table("rules"), top.table("profiles"), top.table("hosts")
     redact.allow(("also_show",))
+    ssh = top.table("ssh")
+    ssh.allow(("options", "jump_sessions", "agent"))
     rules.allow(("paths",))
     return Settings(
         file=path,
         store=top.text("store"),
         profiles={name: _profile(profiles.table(name)) for name in profiles.values},
         also_show=redact.texts("also_show"),
-        ssh_options=top.texts("ssh_options"),
+        ssh_options=(*ssh.texts("options"), *top.texts("ssh_options")),
+        ssh=Ssh(ssh.number("jump_sessions", Ssh.jump_sessions), is_agent_asked=ssh.is_true("agent")),
         rules=tuple(path.parent / Path(one).expanduser() for one in rules.texts("paths")),
         environment=environment,
+        groups={name: _group(hosts, name) for name in hosts.values},
+        audit=_audit(top.table("audit"), top.table("alerts"), path.parent),
+        roles={name: _role(top.table("roles").table(name)) for name in top.table("roles").values},
     )
+
+
+def _group(hosts: _Table, name: str) -> Group:
+    if not isinstance(hosts.values[name], dict):
+        return Group(hosts.texts(name))
+    table = hosts.table(name)
+    table.allow(("members", "from", "profile", "jump", "python", "source", "deadline"))
+    return Group(
+        table.texts("members"), table.texts("from"), table.text("profile"), table.text("jump"), table.texts("python"), table.text("source"),
+        table.table("deadline").seconds(),
+    )
+
+
+def _audit(audit: _Table, alerts: _Table, folder: Path) -> Audit:
+    audit.allow(("fail_on", "ignore", "metrics", "push_gateway"))
+    alerts.allow(("webhook", "webhook_secret", "apprise"))
+    return Audit(
+        audit.text("fail_on"), audit.texts("ignore"), alerts.text("webhook"), alerts.located("webhook_secret", folder), alerts.texts("apprise"),
+        audit.located("metrics", folder), audit.text("push_gateway"),
+    )
+
+
+def _role(table: _Table) -> Mapping[str, tuple[str, ...]]:
+    """Return what the site adds to a role (compare/peers_roles.py)."""
+    table.allow(ROLE_LISTS)
+    return {key: table.texts(key) for key in table.values}
 
 
 def _profile(table: _Table) -> Profile:

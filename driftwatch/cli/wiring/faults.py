@@ -17,6 +17,7 @@ CODES = MappingProxyType({
     "driftwatch.transports.destination.BadDestination": WRONG_USE,
     "driftwatch.explain.rule.ExplainError": WRONG_USE,
     "driftwatch.cli.wiring.faults.UsageFault": WRONG_USE,
+    "driftwatch.fleet.errors.FleetError": WRONG_USE,
 })
 
 

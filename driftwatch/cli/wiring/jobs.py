@@ -19,12 +19,14 @@ from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.profiles import Chosen, chosen
 from driftwatch.cli.wiring.recalling import recall
+from driftwatch.cli.wiring.views import slurm_job, spread, view_of
 from driftwatch.model import Snapshot
 from driftwatch.settings import HOST_DEADLINE, utc_now
 from driftwatch.store import keys
 from driftwatch.store.document import read_bounded
 from driftwatch.store.errors import StoreError
 from driftwatch.transports.destination import Options, parse_destination
+from driftwatch.transports.jumps import Jumps
 from driftwatch.transports.opening import open_transport
 
 DEFAULT_DEADLINE_S = 60.0
@@ -36,7 +38,7 @@ Watch = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Wish:
-    """What the options of `snapshot` ask for. Paths are paths on the host."""
+    """What the options of `snapshot` ask for. Paths are paths on the host; ``names`` are hosts' own names by destination, where an inventory tells them."""
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -48,6 +50,8 @@ class Wish:
     env_from_pid: int | None = None
     profile: str | None = None
     is_rehash: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    jobid: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,18 +87,21 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
     """Return a job for each host. All are checked before any process starts."""
     profile = chosen(wish.profile, desk.settings)
     plan = _plan(wish, profile)
-    options = Options(ssh_options=desk.settings.ssh_options)
+    ssh = desk.settings.ssh
+    options = Options(ssh_options=desk.settings.ssh_options, is_agent_asked=ssh.is_agent_asked, jumps=Jumps(ssh.jump_sessions),
+                      slurm_job=slurm_job(wish.jobid, os.environ))
     store_key = _store_key(desk)
     is_known_used = not wish.is_rehash and any(offer.probe.name == "sources" for offer in plan.asked)
     jobs = []
-    for text in dict.fromkeys(destinations):
+    for text in dict.fromkeys(spread(destinations)):
         destination = parse_destination(text, profile.profile.transport or "openssh")
         is_local = destination.scheme == "local"
-        host = os.uname().nodename if is_local else destination.host
+        view = view_of(destination, options.slurm_job)
+        host = wish.names.get(text) or view.name
         transport = open_transport(destination, options)
-        order = _order(_here(wish) if is_local else wish, profile, plan, keys.host_key(store_key, host), desk)
+        order = _order(_here(wish) if is_local else wish, profile, plan, keys.host_key(store_key, view.machine if view.told else host), desk)
         known = partial(recall, desk, host) if is_known_used else dict
-        jobs.append(Job(host, partial(_take, (host, transport), order, known), len(plan.asked)))
+        jobs.append(Job(host, partial(_take, (host, transport), replace(order, view=view.told), known), len(plan.asked)))
     return jobs
 
 
@@ -147,7 +154,7 @@ def _here(wish: Wish) -> Wish:
 def _store_key(desk: Desk) -> bytes:
     """Return the store's key; where it cannot be had, one for this run alone, and say what that means."""
     try:
-        return keys.load_key(desk.store.root)
+        return desk.store.store_key()
     except StoreError as failed:
         desk.say(f"note: {failed.what} ({failed.where}); secrets of this snapshot will compare as unknown with others")
         return keys.new_key()

@@ -19,9 +19,10 @@ ROUNDS_A_SECOND = 4
 class Progress:
     """What the frames of all hosts have told so far. Threads only ever set single values."""
 
-    def __init__(self, hosts: list[str], probes: int) -> None:
+    def __init__(self, hosts: list[str], probes: int, what: str = "snapshot") -> None:
         self.began = time.monotonic()
         self.probes = probes
+        self.what = what
         self.total = len(hosts)
         self.ended: dict[str, int] = dict.fromkeys(hosts, 0)
         self.slow: dict[str, tuple[float, Mapping[str, Any]]] = {}
@@ -47,7 +48,7 @@ class Progress:
         filled = BAR_COLUMNS * done // max(1, self.total)
         bar = ("=" * filled + ">").ljust(BAR_COLUMNS)[:BAR_COLUMNS]
         shown = sorted(self.ended.copy(), key=lambda host: (host not in self.slow, host))[:SHOWN_HOSTS]
-        return [f"snapshot  {done} of {self.total}  [{bar}]  {clock(time.monotonic() - self.began)}", *(f"  {host}  {self._waits(host)}" for host in shown)]
+        return [f"{self.what}  {done} of {self.total}  [{bar}]  {clock(time.monotonic() - self.began)}", *(f"  {host}  {self._waits(host)}" for host in shown)]
 
     def _waits(self, host: str) -> str:
         counts = f"{self.ended.get(host, 0)}/{self.probes}"

@@ -1,0 +1,20 @@
+"""An audit as JSON lines: one a host, for whatever reads logs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from driftwatch.report.audit.night import Night
+from driftwatch.report.page import Page
+
+
+def render(night: Night, _page: Page) -> str:
+    """Return one line a host, with the audit's time and baseline, the first suspect and the marks of its way."""
+    ways = {way.letter: way for way in night.ways}
+    lines = []
+    for row in night.rows:
+        way = ways.get(row.way)
+        told = {} if way is None else {"says": way.says, "cells": dict(way.cells), "suspects_told": [asdict(one) for one in way.suspects]}
+        lines.append(json.dumps({"at": night.began_at, "against": night.against, **asdict(row), **told}, ensure_ascii=True))
+    return "".join(line + "\n" for line in lines)
