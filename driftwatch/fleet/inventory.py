@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from driftwatch.transports.destination import BadDestination
 
 KINDS = {"ansible": "ansible", "ssh-config": "ssh_config", "slurm": "slurm", "nodeset": "nodeset", "list": "plain"}
 GLOB = "*?"
+_OTHER_WAYS = re.compile(r"(?!ssh:|openssh:|paramiko:)[a-z]+://")  # containers, pods and Slurm's nodes are named by their transports
 NEAR = 3
 SHOWN_GROUPS = 8
 
@@ -85,6 +87,8 @@ def _listed(group: Group, name: str) -> Iterable[Listed]:
 
 
 def _meant(word: str, inventory: Inventory, read: Callable[[str], str]) -> Iterable[Member]:
+    if _OTHER_WAYS.match(word):
+        return [Member(word, word)]
     if word == "-" or "/" in word.replace("://", ""):
         return [_member(one.dest, inventory, one.name) for one in parse(read(word), "standard input" if word == "-" else word)]
     if word.startswith("@"):

@@ -11,14 +11,18 @@ from driftwatch.fleet.errors import FleetError
 MOST_NAMES = 100_000
 EXAMPLE = "write gpu[01-16], gpu[01,03,05-08], or plain names"
 _PART = re.compile(r"\[([^\[\]]*)\]")
+_ADDRESS = re.compile(r"\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.%]*\]")
+_NAME = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\]|[\[\]])+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Return the names that a text with bracketed ranges stands for, in its order; a text without brackets is one name.
+    """Return the names that a text with bracketed ranges stands for, in its order; one without, or with an IPv6 address in brackets, is one name.
 
     Numbers keep their leading zeros. Raises FleetError for a bracket that is none, and where more than 100,000 names would come of it.
     """
+    if _ADDRESS.search(text):
+        return (text,)
     pieces = _PART.split(text)
     if any("[" in one or "]" in one for one in pieces[::2]):
         raise FleetError(f"{text!r}: a bracket without its other half", do=EXAMPLE)
@@ -32,8 +36,8 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return the words of a list with commas or blanks between, where a comma inside brackets separates nothing."""
-    return tuple(re.findall(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+", text))
+    """Return the names of a list with commas between, where a comma inside brackets separates nothing."""
+    return tuple(found for one in _NAME.findall(text) if (found := one.strip()))
 
 
 def _numbers(inside: str, text: str) -> Sequence[str]:

@@ -17,6 +17,7 @@ from driftwatch.report.audit.night import CHANGED, UNKNOWN, Silent
 
 KEY_DIGITS = 16
 PROBES = "probes/"
+FAILED = ("timeout", "error", "died", "lost")
 NEVER_DRIFT = ("os_changes/*", "os_changes", "os_changes_since")  # they say who changed what: evidence for a change, not one
 _OWN_NAMES = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z?")
 
@@ -61,10 +62,17 @@ def differing(good: Snapshot, bad: Snapshot, ignore: Sequence[str], changes: Seq
 
 
 def silent(good: Snapshot, bad: Snapshot, changes: Iterable[Change]) -> tuple[Silent, ...]:
-    """Return the questions that the baseline answers and the host does not, whole probes before single facts."""
-    asked = [(one.path, _answers(good, bad, one)) for one in changes if one.kind == "unknown"]
-    found = [Silent(path, answer.status, answer.reason, _below(path, bad))
-             for path, (before, answer) in asked if isinstance(answer, Unknown) and not isinstance(before, Unknown)]
+    """Return the questions that one of the two answers and the other does not, whole probes before single facts.
+
+    What the baseline was refused, or was not asked, is no reason: that stands until the baseline is taken anew.
+    """
+    found = []
+    for one in changes:
+        before, answer = _answers(good, bad, one) if one.kind == "unknown" else (one.good, one.bad)
+        if isinstance(answer, Unknown) and not isinstance(before, Unknown):
+            found.append(Silent(one.path, answer.status, answer.reason, _below(one.path, bad)))
+        elif isinstance(before, Unknown) and not isinstance(answer, Unknown) and before.status in FAILED:
+            found.append(Silent(one.path, before.status, f"the baseline does not know it: {before.reason}", _below(one.path, bad)))
     return tuple(sorted(found, key=lambda one: not one.what.startswith(PROBES)))
 
 

@@ -49,4 +49,8 @@ def test_what_is_folded_expands_to_the_same_names(text):
 
 
 def test_a_comma_inside_brackets_separates_no_names():
-    assert split_names("a, b[1,3]  c") == ("a", "b[1,3]", "c")
+    assert split_names("a, b[1,3],c d") == ("a", "b[1,3]", "c d")
+
+
+def test_an_ipv6_address_in_brackets_is_no_range():
+    assert expand("ssh://[2001:db8::1]:22") == ("ssh://[2001:db8::1]:22",)

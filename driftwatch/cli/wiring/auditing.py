@@ -109,6 +109,8 @@ class Round:
     def _compare(self, answered: Answered, told: Told) -> None:
         try:
             baseline_ref, baseline = self._baseline(answered.host)
+            if telling.is_unreachable(baseline):
+                raise StoreError(f"{baseline_ref} told nothing, the host was not reached then")
         except (StoreError, CaptureError) as refused:
             said = getattr(refused, "what", str(refused))
             self._audit.take_without(answered.host, "no baseline", f"{said}; driftwatch tag {self._question.against} {answered.ref or 'REF'}", answered)

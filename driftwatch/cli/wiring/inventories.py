@@ -37,11 +37,16 @@ def member_jobs(members: Iterable[Member], wish: Wish, desk: Desk) -> list[Job]:
         of_group = desk.settings.groups.get(group, Group())
         profile = wish.profile or of_group.profile or (group if group in desk.settings.profiles else None)
         asked = replace(
-            wish, names={one.dest: one.name for one in found if one.name != LOCAL}, profile=profile, pythons=wish.pythons or of_group.pythons, source=wish.source or of_group.source,
-            deadlines_s={**of_group.deadlines_s, **wish.deadlines_s},
+            wish, names={one.dest: one.name for one in found if one.name != one.dest}, profile=profile, pythons=wish.pythons or of_group.pythons,
+            source=wish.source or of_group.source, deadlines_s={**of_group.deadlines_s, **wish.deadlines_s},
         )
         jobs += host_jobs([one.dest for one in found], asked, _jumping(desk, of_group))
     return jobs
+
+
+def destined_jobs(words: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
+    """Return the jobs of a snapshot: of this machine where no word is given."""
+    return member_jobs(selected(words, desk), wish, desk) if words else host_jobs([LOCAL], wish, desk)
 
 
 def _jumping(desk: Desk, group: Group) -> Desk:

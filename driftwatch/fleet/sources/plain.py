@@ -10,6 +10,7 @@ from driftwatch.fleet.nodes import expand, split_names
 from driftwatch.fleet.sources.reading import read_text
 from driftwatch.transports.destination import BadDestination, parse_destination
 
+_BLANKS = re.compile(r"\s+")
 _GROUP = re.compile(r"\[([A-Za-z_][\w.-]*)\]\Z")
 
 
@@ -27,7 +28,7 @@ def parse(text: str, where: str) -> tuple[Listed, ...]:
         if named := _GROUP.match(told):
             groups = (named[1],)
             continue
-        for word in split_names(told):
+        for word in split_names(_BLANKS.sub(",", told)):
             found += [Listed(host_of(dest), dest, groups) for dest in _expanded(word, f"{where}, line {number}")]
     return tuple(found)
 
