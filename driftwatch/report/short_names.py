@@ -24,6 +24,11 @@ def fold(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted([*plain, *(_folded(*key, sorted(numbers)) for key, numbers in groups.items())]))
 
 
+def stem(name: str) -> str:
+    """Return what stands before the last number of a name, without a closing separator: neighbours share it. A name without a number is its own."""
+    return _place(name)[0].rstrip("-_.") or name
+
+
 def _last_number(name: str) -> re.Match[str] | None:
     numbers = list(_NUMBER.finditer(name))
     return numbers[-1] if numbers and len(numbers[-1].group()) <= MOST_DIGITS else None

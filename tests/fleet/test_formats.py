@@ -115,3 +115,16 @@ def test_a_hostile_host_name_is_one_label_to_the_parser():
     night = replace(fleet(), rows=(Row(HOSTILE, "same"),))
     (family,) = [one for one in open_metrics(openmetrics.render(night, Page())) if one.name == "driftwatch_host_reachable"]
     assert [list(sample.labels) for sample in family.samples] == [["host"]]
+
+
+def test_markdown_keeps_its_budget_and_counts_the_ways_that_do_not_fit():
+    many = tuple(replace(way, letter=f"W{n}", says="long " * 200) for n in range(200) for way in fleet().ways[:1])
+    text = render("markdown", replace(fleet(), ways=many))
+    assert len(text) < 60_000
+    assert "more ways of differing" in text
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "openmetrics"])
+def test_every_format_names_every_way_and_every_host_without_an_answer(name):
+    text = render(name)
+    assert all(word in text for word in ("580.105.08", "gpu-r12-", "probes/nvml"))

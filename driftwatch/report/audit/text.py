@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftwatch.explain.words import count
-from driftwatch.report.audit.night import COLUMNS, SAME, UNREACHABLE, Night, Row, Way
+from driftwatch.report.audit.night import COLUMNS, DISAGREES, SAME, UNKNOWN, UNREACHABLE, Night, Row, Way
 from driftwatch.report.page import Page, measure, pad
 from driftwatch.report.short_names import fold
 
@@ -20,25 +20,26 @@ def render(night: Night, page: Page, *, is_whole: bool = False) -> str:
     """Return the audit as text. ``is_whole``: a row for each host instead of one for each way of differing."""
     blocks = [[_head(night, page)], _verdict(night, page), _matrix(night, page, is_whole=is_whole), _notes(night, page)]
     blocks += [_way(way, page) for way in night.told if way.state != "unreachable"]
-    blocks.append([_last(night, page)])
+    blocks.append([page.paint("dim", page.say(last_line(night)))])
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block) + "\n"
 
 
 def _head(night: Night, page: Page) -> str:
     hosts = count(len(night.rows), "host")
-    return page.paint("head", page.say(f"audit  {hosts} against {night.against}  {night.began_at}  took {_span(night.elapsed_s)}"))
+    return page.paint("head", page.say(f"audit  {hosts} against {night.against}  {night.began_at}  took {say_span(night.elapsed_s)}"))
 
 
-def _span(seconds: float) -> str:
+def say_span(seconds: float) -> str:
+    """Return a span of time in words."""
     return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
 def _verdict(night: Night, page: Page) -> list[str]:
-    lines = page.wrap(_sentence(night), f"{night.word:<9}", " " * 9)
+    lines = page.wrap(sentence(night), f"{night.word:<9}", " " * 9)
     return [page.paint(STYLES[night.word], night.word) + lines[0][len(night.word):], *lines[1:]]
 
 
-def _sentence(night: Night) -> str:
+def sentence(night: Night) -> str:
     """Return the whole audit in one or two sentences."""
     ways = sum(way.state == "drift" for way in night.ways)
     drifted, same = night.count("drift"), night.count("same")
@@ -107,14 +108,19 @@ def _cut(text: str, columns: int) -> str:
 
 
 def _notes(night: Night, page: Page) -> list[str]:
-    """Return a line for whatever is no row of the matrix: hosts without a baseline, out of reach, or two names of one machine."""
-    lines: list[str] = []
+    """Return a line for whatever is no row of the matrix."""
+    return [line for mark, says in say_notes(night) for line in page.wrap(says, f"{mark} ", "  ")]
+
+
+def say_notes(night: Night) -> list[tuple[str, str]]:
+    """Return a mark and a sentence for hosts without a baseline, out of reach, or with two names for one machine."""
+    told = []
     for state, word in (("unreachable", "no answer"), ("no baseline", "no baseline"), ("not asked", "not asked")):
-        for reason, hosts in _by_reason([row for row in night.rows if row.state == state and (row.new or state != "unreachable" or not night.only_new)]):
-            lines += page.wrap(f"{', '.join(fold(hosts))}: {reason or word}", "x " if state == "unreachable" else "? ", "  ")
-    for twins in night.twins:
-        lines += page.wrap(f"{', '.join(twins)}: one machine (the same boot id), counted {len(twins)} times", "! ", "  ")
-    return lines
+        rows = [row for row in night.rows if row.state == state and (row.new or state != "unreachable" or not night.only_new)]
+        mark = UNREACHABLE if state == "unreachable" else UNKNOWN
+        told += [(mark, f"{', '.join(fold(hosts))}: {reason or word}") for reason, hosts in _by_reason(rows)]
+    told += [(DISAGREES, f"{', '.join(twins)}: one machine (the same boot id), counted {len(twins)} times") for twins in night.twins]
+    return told
 
 
 def _by_reason(rows: list[Row]) -> list[tuple[str, list[str]]]:
@@ -148,6 +154,7 @@ def _left(way: Way) -> int:
     return way.total - (len(way.suspects) if way.suspects else min(len(way.differences), SHOWN_DIFFERENCES))
 
 
-def _last(night: Night, page: Page) -> str:
+def last_line(night: Night) -> str:
+    """Return the counts and the exit code."""
     stopped = "stopped by Ctrl-C · " if night.is_stopped else ""
-    return page.paint("dim", page.say(f"{stopped}{count(len(night.rows), 'host')} · {count(len(night.ways), 'way')} of differing · exit {night.exit_code}"))
+    return f"{stopped}{count(len(night.rows), 'host')} · {count(len(night.ways), 'way')} of differing · exit {night.exit_code}"
