@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import Any
 
-from driftwatch.report.audit.night import Difference, Night, Silent, Suspected, Way
+from driftwatch.report.audit.night import Night, Way
 from driftwatch.report.page import Page
 
 
@@ -15,10 +16,11 @@ def render(night: Night, _page: Page) -> str:
     lines = []
     for row in night.rows:
         way = ways.get(row.way)
-        told = {} if way is None else {"says": way.says, "cells": dict(way.cells), **{key: [asdict(one) for one in found] for key, found in _lists(way).items()}}
+        told = {} if way is None else {"says": way.says, "cells": dict(way.cells), **_lists(way)}
         lines.append(json.dumps({"at": night.began_at, "against": night.against, **asdict(row), **told}, ensure_ascii=True))
     return "".join(line + "\n" for line in lines)
 
 
-def _lists(way: Way) -> dict[str, tuple[Suspected, ...] | tuple[Difference, ...] | tuple[Silent, ...]]:
-    return {"told_suspects": way.suspects, "told_differences": way.differences, "told_unanswered": way.silent}
+def _lists(way: Way) -> dict[str, list[dict[str, Any]]]:
+    found = {"told_suspects": way.suspects, "told_differences": way.differences, "told_unanswered": way.silent}
+    return {key: [asdict(one) for one in told] for key, told in found.items()}
