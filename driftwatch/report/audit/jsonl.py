@@ -22,5 +22,5 @@ def render(night: Night, _page: Page) -> str:
 
 
 def _lists(way: Way) -> dict[str, list[dict[str, Any]]]:
-    found = {"told_suspects": way.suspects, "told_differences": way.differences, "told_unanswered": way.silent}
+    found: dict[str, tuple[Any, ...]] = {"told_suspects": way.suspects, "told_differences": way.differences, "told_unanswered": way.silent}
     return {key: [asdict(one) for one in told] for key, told in found.items()}
