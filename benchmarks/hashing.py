@@ -87,7 +87,7 @@ def library_rows(work: Path) -> list[Row]:
     folder = work if why_not else libraries(work, kernel)
     one = ("openssl", "dgst", "-sha256", *map(str, sorted(folder.glob("*.so*"))))
     return [
-        Row("driftwatch's sources collector, two threads", (*COLLECTOR, json.dumps({"source": str(folder)})), why_not=why_not),
+        Row("driftwatch's sources collector, two processes", (*COLLECTOR, json.dumps({"source": str(folder)})), why_not=why_not),
         Row("openssl sha256, one process", one, why_not=why_not or no("openssl")),
         Row("find, xargs -P2 -n1 openssl sha256", piped(folder, "openssl dgst -sha256", 1), why_not=why_not or no("openssl")),
     ]

@@ -40,7 +40,7 @@ def rows(work: Path) -> list[Row]:
     no_uv = "" if uv.exists() else pip_install(work / "tools/bin/python", "uv")
     collector = (*BARE, str(ROOT / "benchmarks/collector.py"), "packages")
     return [
-        Row(OURS, (*collector, json.dumps({"site": str(site), "python": "/nowhere/python"}))),
+        Row(OURS, (*collector, json.dumps({"site": str(site), "python": None}))),
         Row("the same, and the interpreter asked for its version", (*collector, json.dumps({"site": str(site), "python": str(python)}))),
         Row(IDLE, (*collector, "{}")),
         Row(PIP, (str(python), "-m", "pip", "inspect")),

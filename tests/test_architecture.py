@@ -3,6 +3,7 @@
 import ast
 import re
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ TOP = Path(__file__).parent.parent
 PACKAGE = TOP / "driftwatch"
 AGENT = PACKAGE / "agent"
 COLLECTORS = AGENT / "collectors"
-DOOR = {"bounded", "child", "loopback", "main", "processes", "real", "recorded", "runner"}
+DOOR = {"bounded", "child", "loopback", "main", "mate", "processes", "real", "recorded", "runner", "spawned"}
 OPERATING_SYSTEM = {"os", "subprocess", "socket", "shutil", "pathlib", "time", "io", "ctypes", "multiprocessing", "signal", "select", "mmap", "tempfile"}
 LONGEST_FUNCTION = 50
 LONGEST_FILE = 400
@@ -80,6 +81,13 @@ def test_only_the_door_touches_the_operating_system():
         return {one.partition(".")[0] for one in imported(path)} & OPERATING_SYSTEM | called & {"open", "exec", "eval", "__import__"}
 
     assert faults([path for path in modules(AGENT) if path.stem not in DOOR], touches) == {}
+
+
+def test_the_agent_starts_without_what_costs_more_than_it_gives():
+    """These cost as much as Python itself needs to start, in front of every snapshot; who needs one imports it where it is needed."""
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import driftwatch.agent.main, driftwatch.agent.real; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-I", "-S", "-c", program, str(TOP)], capture_output=True, text=True, check=True)
+    assert {"typing", "subprocess", "threading", "datetime", "ctypes", "csv", "hmac", "importlib.util"} & set(ran.stdout.split()) == set()
 
 
 def test_a_collector_imports_no_other_collector_and_nothing_that_runs_probes():

@@ -5,16 +5,17 @@ and a bounded wait. What outlives that is named. ``subprocess.run(timeout=…)``
 """
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
-import subprocess
 import time
-from typing import Any, Callable, Dict, List, Tuple
 
 from . import processes
 from .host import Ran
 from .probe import Absent, Denied, TimedOut, Unreadable
+from .spawned import Spawned, spawn
+from .typed import Any, Callable, Dict, List, NoReturn, Tuple
 
 CAP = 1 << 20
 GRACE_S = 0.5
@@ -48,16 +49,10 @@ def run(argv: List[str], deadline_s: float, extra: Dict[str, str], cap: int = CA
     """Return what the command printed and a note (that a pipe was held, or ""). Raises Absent, Denied, TimedOut, Unreadable (more than ``cap`` bytes)."""
     command = " ".join(argv)
     try:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                                 env=dict(os.environ, LC_ALL="C.UTF-8", **extra))
-    except (FileNotFoundError, NotADirectoryError):
-        raise Absent("%s: no such command" % argv[0]) from None
-    except PermissionError as refused:
-        raise Denied("%s: %s" % (argv[0], refused.strerror)) from None
+        child = spawn(argv, dict(os.environ, LC_ALL="C.UTF-8", **extra))
     except OSError as failed:
         raise Unreadable("%s: cannot be started: %s" % (argv[0], failed.strerror)) from None
-    pipes = [child.stdout.fileno(), child.stderr.fileno()]  # type: ignore[union-attr]
-    pump = _Pump(pipes, cap)
+    pump = _Pump(child.pipes, cap)
     try:
         note = _follow(child, pump, time.monotonic() + deadline_s)
     finally:
@@ -67,11 +62,21 @@ def run(argv: List[str], deadline_s: float, extra: Dict[str, str], cap: int = CA
         raise TimedOut("%s: did not end in %g s%s" % (command, deadline_s, remains))
     if note == "flood":
         raise Unreadable("%s: output limit: more than %d bytes, cut%s" % (command, cap, remains))
-    out, err = (bytes(pump.data[one]).decode("utf-8", "surrogateescape") for one in pipes)
-    return Ran(child.returncode, out, err), "%s: %s" % (command, note) if note else ""
+    out, err, failed_with = (bytes(pump.data[one]) for one in child.pipes)
+    if failed_with:
+        _refuse_start(argv[0], int(failed_with))
+    return Ran(child.rc or 0, *(text.decode("utf-8", "surrogateescape") for text in (out, err))), "%s: %s" % (command, note) if note else ""
 
 
-def _follow(child: "subprocess.Popen[bytes]", pump: _Pump, stop: float) -> str:
+def _refuse_start(program: str, number: int) -> NoReturn:
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        raise Absent("%s: no such command" % program)
+    if number in (errno.EACCES, errno.EPERM):
+        raise Denied("%s: %s" % (program, os.strerror(number)))
+    raise Unreadable("%s: cannot be started: %s" % (program, os.strerror(number)))
+
+
+def _follow(child: Spawned, pump: _Pump, stop: float) -> str:
     """Read until the end; return "" or what went wrong: timeout, flood, or that a grandchild held the pipe."""
     while True:
         if pump.is_over:
@@ -79,7 +84,7 @@ def _follow(child: "subprocess.Popen[bytes]", pump: _Pump, stop: float) -> str:
         left = stop - time.monotonic()
         if left <= 0:
             return "timeout"
-        if child.poll() is not None:
+        if child.has_ended():
             break
         if pump.open:
             pump.step(min(left, 0.05))
@@ -91,24 +96,20 @@ def _follow(child: "subprocess.Popen[bytes]", pump: _Pump, stop: float) -> str:
     return "flood" if pump.is_over else "pipe held: it ended, a process below it kept its output open" if pump.open else ""
 
 
-def _end(child: "subprocess.Popen[bytes]") -> List[Dict[str, Any]]:
+def _end(child: Spawned) -> List[Dict[str, Any]]:
     """End the command with all below it, close our ends; return what could not be ended. Always done, also after success."""
-    if child.poll() is None:
+    if not child.has_ended():
         family = [child.pid, *processes.below(child.pid)]
         processes.send(family, signal.SIGTERM)
         stop = time.monotonic() + GRACE_S
-        while child.poll() is None and time.monotonic() < stop:
+        while not child.has_ended() and time.monotonic() < stop:
             time.sleep(0.01)
-    left: List[Dict[str, Any]] = []
-    if child.poll() is None:
-        left = processes.end_tree(child.pid, GRACE_S)
-        child.returncode = child.returncode if child.returncode is not None else -signal.SIGKILL
+    left = [] if child.has_ended() else processes.end_tree(child.pid, GRACE_S)
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except OSError:
         pass
-    child.stdout.close()  # type: ignore[union-attr]
-    child.stderr.close()  # type: ignore[union-attr]
+    child.close()
     return left
 
 

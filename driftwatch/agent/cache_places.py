@@ -6,7 +6,8 @@ decides alone; of the rules without a variable, whichever is there.
 from __future__ import annotations
 
 import re
-from typing import Dict, List, NamedTuple, Tuple
+
+from .typed import Dict, List, NamedTuple, Tuple
 
 PLACES = {
     "triton": "$TRITON_CACHE_DIR $TRITON_HOME/.triton/cache ~/.triton/cache",

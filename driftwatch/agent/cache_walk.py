@@ -5,10 +5,10 @@ Looks at names and lstat, at the end of ``.json`` files and at the start of comp
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .host import Host, Stat
 from .probe import Absent, Refusal
+from .typed import Any, Callable, Dict, List, Optional, Set, Tuple
 
 MOST_FILES = 20_000
 MOST_READS = 4_000

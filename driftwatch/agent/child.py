@@ -5,18 +5,16 @@ refusal or a failure of a collector becomes a status.
 """
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import resource
 import signal
-from typing import Any, Dict, NoReturn, Tuple
 
 from . import processes
+from .fact_lines import fact_line
 from .host import Host
-from .probe import Refusal, Unknown
-
-ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make one for each fact
+from .probe import Refusal
+from .typed import Any, Dict, NoReturn, Tuple
 
 
 def run_probe(planned: Any, work: Any, targets: Tuple[Any, ...], channel: Tuple[int, Any]) -> NoReturn:
@@ -58,11 +56,10 @@ def _noting(asking: Any) -> Any:
 
 def _collect(planned: Any, host: Host, writer: int) -> Dict[str, Any]:
     try:
-        module = importlib.import_module("driftwatch.agent.collectors." + planned.module)
+        module = __import__("driftwatch.agent.collectors." + planned.module, fromlist=["PROBES"])
         probe = next(one for one in module.PROBES if one.name == planned.name)
         for path, value in probe.collect(host):
-            told = {"unknown": value.status, "reason": value.reason} if isinstance(value, Unknown) else value
-            _tell(writer, host.mask.line(ENCODE([path, told])))
+            _tell(writer, host.mask.line(fact_line(path, value)))
     except Refusal as refusal:
         return {"status": refusal.status, "reason": str(refusal)}
     except ValueError as unreadable:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, Tuple
 
 from .probe import Denied, Refusal, Unreadable
+from .typed import Any, Dict, List, Tuple
 
 _SHELLS = (("/docker/", "docker"), ("/docker-", "docker"), ("/kubepods", "kubernetes"), ("kubepods-", "kubernetes"), ("/libpod-", "podman"), ("/lxc/", "lxc"))
 _ID = re.compile(r"/containers/([0-9a-f]{64})/|(?:docker|libpod|cri-containerd)[-/]([0-9a-f]{64})")

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
 from .probe import Unknown, Unreadable
+from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
 TOP = "/sys/fs/cgroup"
 NO_LIMIT = 1 << 60  # version 1 writes no limit as the largest multiple of a page

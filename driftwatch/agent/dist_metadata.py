@@ -4,21 +4,20 @@ Read as text, straight from site-packages: nothing is imported, no .pth line run
 """
 from __future__ import annotations
 
-import csv
 import json
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .host import Host
-from .probe import Denied, NotRecorded, Refusal, TimedOut, Unknown, Unreadable
+from .probe import Unknown, Unreadable
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 HEAD_BYTES = 1 << 16
 RECORD_BYTES = 64 << 20
-_SUFFIX = re.compile(r"\.(dist-info|egg-info|egg-link|egg)\Z")
+KINDS = ("dist-info", "egg-info", "egg-link", "egg")
 _FOLDER = re.compile(r"(?P<name>[^-]+(?:-(?!\d)[^-]+)*)(?:-(?P<version>\d[^-]*))?")
-_NAME = re.compile(r"(?:[A-Z0-9]|[A-Z0-9][A-Z0-9._-]*[A-Z0-9])\Z", re.IGNORECASE)
-_FIELD = re.compile(r"^(Name|Version|Requires-Dist):[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
-_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
+_NAMES = "|".join("".join("[%s%s]" % (one, one.upper()) if one.isalpha() else one for one in name) for name in ("name", "version", "requires-dist"))
+_FIELD = re.compile(r"\n(%s):[ \t]*(.*)" % _NAMES)  # a plain first character and no IGNORECASE: a third of the time
 
 
 class Metadata(NamedTuple):
@@ -54,7 +53,8 @@ class Entry(NamedTuple):
 
 def canonical(name: str) -> str:
     """Return a distribution's name as PEP 503 writes it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    plain = name.lower().replace("_", "-").replace(".", "-")
+    return re.sub("-+", "-", plain) if "--" in plain else plain
 
 
 def base_name(path: str) -> str:
@@ -66,10 +66,10 @@ def folders(site: str, names: Sequence[str]) -> List[Folder]:
     """Return the distributions among the names in a site-packages folder; leftovers of pip (``~…``) are none."""
     found = []
     for name in names:
-        suffix = _SUFFIX.search(name)
-        said = _FOLDER.match(name[: suffix.start()]) if suffix and not name.startswith("~") else None
-        if suffix and said:
-            found.append(Folder(site + "/" + name, suffix.group(1), canonical(said.group("name")), said.group("version")))
+        stem, _, kind = name.rpartition(".")
+        said = _FOLDER.match(stem) if kind in KINDS and not name.startswith("~") else None
+        if said:
+            found.append(Folder(site + "/" + name, kind, canonical(said.group("name")), said.group("version")))
     return found
 
 
@@ -87,6 +87,12 @@ def metadata_paths(folder: Folder) -> Tuple[str, ...]:
     return (folder.path + "/PKG-INFO", folder.path)
 
 
+def metadata_head(host: Host, path: str) -> str:
+    """Return the start of a metadata file up to the blank line that ends its fields, at most 64 KiB: few have more than the first 8 KiB of them."""
+    text = host.head(path, HEAD_BYTES >> 3)
+    return text if "\n\n" in text else host.head(path, HEAD_BYTES)
+
+
 def parse_metadata(text: str) -> Metadata:
     """Return name, version and requirements from the head of a metadata file; Unreadable where it names none."""
     if not text:
@@ -94,13 +100,12 @@ def parse_metadata(text: str) -> Metadata:
     head, has_end, _ = (text.replace("\r\n", "\n") if "\r" in text else text).partition("\n\n")
     if "\0" in head:
         raise Unreadable("it holds NUL bytes")
-    fields: Dict[str, List[str]] = {}
-    for key, value in _FIELD.findall(head):
-        fields.setdefault(key.lower(), []).append(value.strip())
-    name, version = fields.get("name", [""])[0], fields.get("version", [""])[0]
+    fields = _FIELD.findall("\n" + head)
+    name, version = (next((value.strip() for key, value in fields if key.lower() == wanted), "") for wanted in ("name", "version"))
     if not _NAME.match(name) or not version:
         raise Unreadable("it has no %s" % ("name" if not version and not name else "version" if not version else "valid name: %r" % name[:80]))
-    return Metadata(name, version, tuple(fields.get("requires-dist", ())), _foreign(head + "\n" if has_end else head))
+    requires = tuple([value.strip() for key, value in fields if len(key) == len("requires-dist")])
+    return Metadata(name, version, requires, _foreign(head + "\n" if has_end else head))
 
 
 def _foreign(head: str) -> str:
@@ -125,16 +130,18 @@ def parse_direct_url(text: str) -> Dict[str, Any]:
 
 def without_userinfo(url: str) -> str:
     """Return a URL without the user and password before its host."""
-    return _USERINFO.sub("", url)
+    return re.sub(r"(?<=://)[^/?#\s]*@", "", url)
 
 
 def parse_record(text: str) -> Iterator[Entry]:
     """Yield the lines of a RECORD; a size that is no number counts as not given."""
+    from csv import Error, reader  # noqa: PLC0415  # who reads no RECORD need not load it
+
     try:
-        for row in csv.reader(text.replace("\r\n", "\n").split("\n")):
+        for row in reader(text.replace("\r\n", "\n").split("\n")):
             if row and row[0]:
                 yield Entry(row[0], row[1] if len(row) > 1 else "", int(row[2]) if len(row) > 2 and row[2].isdigit() else None)
-    except csv.Error as broken:
+    except Error as broken:
         raise Unreadable("RECORD: %s" % broken) from None
 
 
@@ -185,9 +192,3 @@ def listed(host: Host, sites: Sequence[str]) -> Tuple[List[Tuple[str, List[str]]
         elif told is not None:
             names.append((site, told))
     return names, refused
-
-
-def refusal(why: Unknown) -> Refusal:
-    """Return what to raise where a whole probe cannot answer for a reason that was told as a value."""
-    kinds = {one.status: one for one in (Denied, NotRecorded, TimedOut)}
-    return kinds.get(why.status, Unreadable)(why.reason)

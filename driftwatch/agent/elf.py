@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .probe import Unreadable
+from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 Read = Callable[[int, int], bytes]
 MIB = 1 << 20

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .dist_metadata import without_userinfo
 from .probe import Unreadable
+from .typed import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 FIXED = {
     "safe.directory": "*", "core.fsmonitor": "", "core.hooksPath": "/dev/null", "protocol.allow": "never", "log.showSignature": "false",

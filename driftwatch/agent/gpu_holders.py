@@ -5,16 +5,15 @@ Open files and states are read first: they need no lock of the process. Command 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from .gpus import pci_address, program_name
+from .gpus import pci_address, whole_name
 from .host import Host
 from .launch_args import recognise, title_of
 from .probe import Unknown
 from .processes_seen import SILENT_LIMIT, Seen, parse_stat, with_arguments
+from .typed import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 KERNEL_LIST = "/proc/driver/nvidia/gpus"
-COMM_LENGTH = 15
 KTHREADD = 2
 _REAPERS = re.compile(r"systemd|init\b|containerd-shim|docker-init|dumb-init|tini|conmon|s6-|runsv|catatonit|pause\Z")
 _FORKED = ("spawn_main", "forkserver", "--multiprocessing-fork")
@@ -109,8 +108,7 @@ def _with_arguments(host: Host, known: Dict[int, Seen], wanted: Set[int]) -> Dic
 
 def name_of(seen: Seen) -> str:
     """Return a process's name: the kernel's, and where that was cut, the title in its command line that begins with it."""
-    longer = program_name(seen.title) if len(seen.name) >= COMM_LENGTH else ""
-    return longer if longer.startswith(seen.name) else seen.name
+    return whole_name(seen.name, seen.title)
 
 
 def parent_of(family: Family, seen: Seen) -> str:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .probe import Fact, Unknown, fact_path
+from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 NOT_VISIBLE = "pid-not-visible"
+COMM_LENGTH = 15  # the kernel cuts names there
 IDLE_MIB = 64  # what a driver keeps on an idle GPU; one CUDA context alone takes more
 
 
@@ -37,6 +38,12 @@ def program_name(text: str) -> str:
     """Return a program's own name from the name or command line that the driver tells: no folder, no option; "" where it tells none."""
     first = re.split(r"\s-", text.strip(), maxsplit=1)[0]
     return "" if first.startswith("[") or first == "-" else first.rpartition("/")[2].strip()[:64]
+
+
+def whole_name(short: str, line: str) -> str:
+    """Return the kernel's name of a process, and where that was cut the longer one that begins with it in its title, which is read for such a name alone."""
+    longer = program_name(line) if len(short) >= COMM_LENGTH else ""
+    return longer if longer.startswith(short) else short
 
 
 def told_name(process: Process) -> str:

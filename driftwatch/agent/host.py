@@ -7,12 +7,11 @@ runner can say what a probe that never came back was waiting for.
 from __future__ import annotations
 
 import hashlib
-import threading
 from types import MappingProxyType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from .probe import Absent, Refusal, Unknown, Unreadable
 from .redact import Redactor
+from .typed import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 MIB = 1 << 20
 
@@ -148,7 +147,13 @@ class Host:
         It is asked in a child of its own: a file that hangs costs ``deadline_s`` and this one answer. A question raises Unreadable where bytes make no sense.
         """
         self.asking("examine " + path)
-        return self.root.examine(path, question, deadline_s)
+        return self.root.apart(lambda _is_late: self._examined(path, question), deadline_s, path)[0]
+
+    def _examined(self, path: str, question: Callable[..., Any]) -> Any:
+        try:
+            return self.root.examine(path, question)
+        except Unreadable as refusal:
+            raise Unreadable(str(refusal) if path in str(refusal) else "%s: %s" % (path, refusal)) from None
 
     def statvfs_apart(self, path: str, deadline_s: float = 2.0) -> Space:
         """Return the room on the file system at a path, asked in a child of its own: one that hangs costs ``deadline_s`` and this one answer."""
@@ -235,32 +240,9 @@ class Host:
         found: Digest = self.root.sha256(path, limit)
         return found
 
-    def sha256_each(self, files: List[Tuple[str, int]]) -> Dict[str, Any]:
-        """Return {path: Digest, None if absent, or Unknown} of files, each given with the most bytes that it may have.
-
-        Small ones are read on the caller's thread, those of more than 1 MiB on two: hashing them lets go of the interpreter's lock.
-        """
-        found: Dict[str, Any] = {}
-
-        def read(some: List[Tuple[str, int]]) -> None:
-            for path, limit in some:
-                found[path] = self.attempt(self.sha256, path, limit)
-
-        large = [one for one in files if one[1] > MIB]
-        read([one for one in files if one[1] <= MIB])
-        if not large[1:]:
-            read(large)
-            return found
-        ours, theirs = halves(large)
-        second = threading.Thread(target=read, args=(theirs,), daemon=True)
-        try:
-            second.start()
-        except RuntimeError:  # the host lets us start no second thread
-            read(large)
-            return found
-        read(ours)
-        second.join()
-        return found
+    def mate(self, answer: Callable[..., Any]) -> Any:
+        """Return a child of our own that answers questions beside us (:class:`~driftwatch.agent.mate.Mate`); None where there is none to be had."""
+        return self.root.mate(answer)
 
     def run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None, cap: int = MIB) -> Ran:
         """Return what a command printed once it ended, whatever its exit code. Absent if there is no such command, TimedOut after ``deadline_s``.
@@ -319,17 +301,6 @@ class Host:
     def try_run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Any:
         """Return what a command printed (:class:`Ran`), None if there is no such command, else Unknown."""
         return self.attempt(self.run, argv, deadline_s, env)
-
-
-def halves(files: List[Tuple[str, int]]) -> Tuple[List[Tuple[str, int]], List[Tuple[str, int]]]:
-    """Return files, each with its bytes, in two parts of about as many bytes."""
-    parts: Tuple[List[Tuple[str, int]], List[Tuple[str, int]]] = ([], [])
-    sizes = [0, 0]
-    for one in sorted(files, key=lambda file: -file[1]):
-        at = int(sizes[1] < sizes[0])
-        parts[at].append(one)
-        sizes[at] += one[1]
-    return parts
 
 
 def sha256_of(data: bytes) -> str:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import unquote
 
 from .host import Host, Stat
 from .processes_seen import Seen
+from .typed import Any, Dict, List, Optional, Tuple
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*\Z")
 _VERSION = re.compile(r"python(3\.[0-9]+)\Z")

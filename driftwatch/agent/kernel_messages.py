@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .probe import Unreadable
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 MOST_LINES = 5
 LONGEST = 300

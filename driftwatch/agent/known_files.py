@@ -6,9 +6,8 @@ Nothing is kept on the host. Names are escaped as one part of a path. Pure, and 
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
-
 from .host import MIB, sha256_of
+from .typed import Any, Dict, Iterable, List, Sequence, Tuple
 
 KEY_DIGITS = 32
 Named = Tuple[str, Sequence[Any]]

@@ -5,7 +5,8 @@ Pure text. Knows the command lines of SGLang, vLLM, torchrun and Ollama; runs no
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from .typed import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 FRAMEWORKS = ("sglang", "vllm")
 PORTS = {"sglang": "30000", "vllm": "8000", "ollama": "11434"}

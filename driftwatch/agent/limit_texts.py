@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, Tuple
+
+from .typed import Dict, Iterator, Tuple
 
 _UNIT = re.compile(
     r"^[ \t]*((?:Default)?(?:Limit[A-Z]+|TasksMax|Memory(?:Max|High|SwapMax))|CPUQuota|CPUAffinity|AllowedCPUs|AllowedMemoryNodes|NUMAPolicy|NUMAMask|OOMPolicy"

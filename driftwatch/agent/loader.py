@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import re
-from typing import List, Tuple
 
 from .host import Host, Ran
 from .probe import Unknown
+from .typed import List, Tuple
 
 FOLDERS = (
     "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64",

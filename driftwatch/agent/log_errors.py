@@ -6,15 +6,18 @@ which the server served again do not count.
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+
+from .typed import List, NamedTuple, Optional, Tuple
 
 LONGEST = 500
 LINE = 8000
+IDLE_WITHIN = 4000
 KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
     ("oom", re.compile(
         r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
         r"|std::bad_alloc|less than desired GPU memory utilization|no available memory for|oom-kill|killed process|HBM is free"
-        r"|cannot fit one worst-case|state cache is too small|larger than the (?:available|maximum)[^.]*KV cache|^Killed$", re.IGNORECASE | re.MULTILINE)),
+        r"|cannot fit one worst-case|state cache is too small|larger than the (?:available|maximum)[^.]*KV cache"
+        r"|Failed to CUDA [cm]alloc|^Killed$", re.IGNORECASE | re.MULTILINE)),
     ("import-error", re.compile(
         r"\b(?:ImportError|ModuleNotFoundError)\b|undefined symbol|cannot open shared object|version `\w+' not found|cannot import name")),
     ("device-lost", re.compile(
@@ -24,40 +27,48 @@ KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
         r"|cudaError(?:SystemNotReady|SystemDriverMismatch|NoDevice|DevicesUnavailable)", re.IGNORECASE)),
     ("hang", re.compile(
         r"watchdog|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
-        r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block", re.IGNORECASE)),
+        r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block"
+        r"|Timed out after .{1,20} seconds waiting for|Health check failed\b.*couldn't get a response", re.IGNORECASE)),
 )
 READY = re.compile(r"fired up and ready|Application startup complete|Uvicorn running|llama runner started")
-_EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Fault|OOM)(?:_\w+|[A-Z]\w*)?(?::|$)")
+_EXCEPTION = re.compile(
+    r"Exception: |(?:[A-Za-z_][\w.]*\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Fault|OOM|OfResources)(?:_\w+|[A-Z]\w*)?(?::|$)")
 _ABRUPT = re.compile(
     r"(?:Killed|Aborted)\b.{0,40}$|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
     r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
-    r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid")
-_LEVEL = re.compile(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:")
+    r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
+_LEVEL = re.compile(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:"
+    r"|(?:\S+: )?Error response from daemon")
 _ERRNO = re.compile(
     r"No space left on device|Too many open files|Permission denied|Operation not permitted|Invalid argument|Device or resource busy"
-    r"|Input/output error|Stale file handle|Transport endpoint|Resource temporarily unavailable|Address already in use|No such device")
+    r"|Input/output error|Stale file handle|Transport endpoint|Resource temporarily unavailable|[Aa]ddress already in use|No such device")
 _WRAPPER = re.compile(
     r"see root cause|Received sigquit|EngineDead|Failed to infer device type|unhandled (?:system|cuda) error|ChildFailedError"
     r"|Engine (?:core|process)\b.*failed|WorkerProc initialization failed|KeyboardInterrupt|SystemExit|CancelledError|BrokenPipe"
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
+_IDLE = re.compile(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
 _CHAIN = re.compile(r"was the direct cause of|another exception occurred")
 SERVED = re.compile(
-    r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\" 200|Application startup complete"
+    r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\\?\" 200|Application startup complete"
     r"|Uvicorn running|llama runner started")
 PROGRESS = re.compile(
     r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .{0,200}(?:begin|end)|Init (?:torch distributed|parallel)"
     r"|Model loading took|GPU KV cache size")
 HINT = re.compile(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
-    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause")
+    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _BEFORE = re.compile(
     r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d [\d:.,]+ (?:\[[^\]]*\]\s*)?"
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+(?:std(?:out|err) [FP]\s)?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s:]+:\s"
+    r"|[\w.-]{1,80}\s{1,40}\|\s|\[[\w.-]{1,60}/[\w./-]{1,120}\]\s|[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\]\s"
+    r"|\|\s*(?:ERROR|CRITICAL)\s*\|\s*[\w.<>]+:[\w.<>]+:\d+\s-\s|-\s(?:[\w.]+\s-\s)?(?:ERROR|CRITICAL)\s-\s"
     r"|(?:ERROR|CRITICAL):\s+|E\s{2,})")
+_JSON = re.compile(r"\s*\{.{0,2000}?\"(?:log|message|msg|event|text)\"\s*:\s*\"((?:[^\"\\]|\\.)*)")
+_ESCAPED = re.compile(r"\\(.)")
 _RANK = re.compile(r"\[(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?)?((?: ?[A-Z]{2,3}\d+)+)\]")
 
 
@@ -77,8 +88,11 @@ class _Candidate(NamedTuple):
 
 
 def bare(line: str) -> str:
-    """Return a log line without colours, time, level, file and rank before it."""
+    """Return a log line without colours, time, level, file and rank before it; of a line of JSON, its message."""
     line = _COLOUR.sub("", line).rstrip()
+    wrapped = _JSON.match(line) if line.lstrip()[:1] == "{" else None
+    if wrapped:
+        line = _ESCAPED.sub(lambda found: {"n": " ", "t": " "}.get(found.group(1), found.group(1)), wrapped.group(1)).strip()
     while True:
         found = _BEFORE.match(line)
         if found is None or found.end() == 0:
@@ -112,7 +126,7 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
     """Return the lines that may be decisive, and the ranks that wrote an error. Errors before ``progressed`` did not stop the start."""
     found: List[_Candidate] = []
     ranks: List[str] = []
-    place = 0
+    place = idle_until = 0
     is_chained = False
     for whole in text.splitlines(keepends=True):
         if HINT.search(whole):
@@ -121,10 +135,13 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
             if line.startswith("what():") and found and found[-1].line.startswith("terminate called"):
                 found[-1] = found[-1]._replace(line=found[-1].line + " " + line)
             is_chained = is_chained or _CHAIN.search(line) is not None
+            idle_until = place + IDLE_WITHIN if _IDLE.match(line) else idle_until
             weight = _weight(raw, line) - (1.5 if place < progressed else 0)
-            if weight > 0 and not (is_chained and found and weight <= found[-1].weight):
+            is_idle = weight > 0 and place < idle_until
+            if weight > 0 and not is_idle and not (is_chained and found and weight <= found[-1].weight):
                 found.append(_Candidate(weight, place, line))
                 is_chained = False
+            idle_until = 0 if is_idle else idle_until
             if weight > 0 and rank_of(raw):
                 ranks.append(rank_of(raw))
         place += len(whole)

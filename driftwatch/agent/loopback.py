@@ -7,9 +7,9 @@ from __future__ import annotations
 import errno
 import re
 import socket
-from typing import Tuple
 
 from .probe import Absent, Denied, Unreadable
+from .typed import Tuple
 
 PLACES = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 ELSEWHERE = (errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH)

@@ -1,22 +1,20 @@
 """Where the shipped agent starts: reads its order, opens the root, and hands over to the runner."""
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
-from typing import Any, Dict, NoReturn
 
 from .host import Settings
 from .redact import Redactor
 from .runner import Planned, Runner, Work
+from .typed import Any, Dict, NoReturn
 
 NICENESS = 10
 
 
 def main(nonce: str, order_text: bytes) -> NoReturn:
     """Run the order (JSON: plan, deadline_s, settings, key, recorded) and leave the process when it is done."""
-    gc.disable()  # a minute at the most, and nothing here makes cycles worth a collection
     order = json.loads(order_text.decode("ascii"))
     settings = _settings(order["settings"])
     mask = Redactor(bytes.fromhex(order["key"]), settings.also_show, settings.env_prefixes)

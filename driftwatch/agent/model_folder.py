@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, List, Optional
 
 from .host import MIB, Host, Stat, sha256_of
 from .probe import Absent, Unreadable
+from .typed import Any, Callable, Dict, List, Optional
 
 MOST_FILES = 4000
 LARGEST = 2 * MIB

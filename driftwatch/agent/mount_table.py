@@ -5,11 +5,11 @@ Paths are followed link by link and only as far as the first mount that may hang
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple
 
 from .host import Host
 from .probe import Unreadable
 from .serving_places import Place
+from .typed import Any, Dict, List, NamedTuple
 
 PSEUDO = re.compile(
     r"(proc|sysfs|devtmpfs|devpts|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|configfs|fusectl|hugetlbfs|autofs|binfmt_misc|rpc_pipefs|nsfs|nfsd"

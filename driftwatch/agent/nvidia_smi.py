@@ -6,11 +6,11 @@ is no answer, and a text that ends inside a GPU gives the GPUs before it and say
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from xml.etree import ElementTree as ET  # expat resolves no external entity, and the text is at most 1 MiB
 
 from .gpus import Gpu, Process, pci_address, program_name
 from .probe import Unknown, Unreadable
+from .typed import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 QUERY = ["nvidia-smi", "-q", "-x"]
 END = "</nvidia_smi_log>"

@@ -4,10 +4,9 @@ A fact is left out where the GPU or the driver has no such thing (NVML 3, 6, 13)
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
-
 from .gpus import Gpu, Process, pci_address
 from .probe import Fact, Unknown
+from .typed import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 SILENT = (3, 6, 13)
 STATUSES = {4: "denied", 10: "timeout"}

@@ -8,9 +8,9 @@ import re
 from bisect import bisect_right
 from datetime import datetime, timedelta, timezone, tzinfo
 from importlib import import_module
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from .probe import Unreadable
+from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 Pair = Tuple[Optional[str], Optional[str]]
 GAP_S = 60  # lines of one dpkg or dnf run follow each other closer than this

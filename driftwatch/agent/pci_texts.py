@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Optional, Tuple
 
 from .probe import Unknown, Unreadable
+from .typed import Dict, List, Optional, Tuple
 
 GPU_MAKERS = ("0x10de", "0x1002")
 ACS_BITS = ("SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans")

@@ -5,7 +5,7 @@ role and rank), never by position or PID.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, NamedTuple, Tuple
+from .typed import Any, Callable, Iterator, NamedTuple, Tuple
 
 STATUSES = ("ok", "absent", "denied", "timeout", "error", "died", "lost", "not_recorded")
 
@@ -53,6 +53,11 @@ class Unreadable(Refusal):
     """An answer came, but it is none: an I/O error, not a regular file, cut, too large, or text that no parser understands."""
 
     status = "error"
+
+
+def refusal(why: Unknown) -> Refusal:
+    """Return what to raise for a refusal that was told as a value."""
+    return next((kind for kind in Refusal.__subclasses__() if kind.status == why.status), Refusal)(why.reason)
 
 
 class Probe(NamedTuple):

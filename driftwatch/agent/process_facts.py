@@ -1,14 +1,13 @@
 """What is told of a server's processes: launch, environment, limits and libraries, ranks only where they differ. Asks /proc through the host's one door."""
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, Set, Tuple
-
 from .host import MIB, Host
 from .interpreters import is_python, serving_python
+from .moments import iso
 from .probe import Fact, Unknown, fact_path, part
 from .processes_seen import TICKS_PER_S, Seen, environ_of, parse_libraries, parse_limits, parse_uid, parse_unit
 from .serving import Server
+from .typed import Any, Dict, Iterator, List, Set, Tuple
 
 TRACKER = "the resource tracker beside the ranks: what the launch process had when it started them"
 LAUNCH = "the launch process: without what the server set itself later"
@@ -71,7 +70,7 @@ class Look:
         """Return when a process started, ISO 8601 in UTC; Unknown where the time of boot is."""
         if isinstance(self.booted_s, Unknown):
             return self.booted_s
-        return datetime.fromtimestamp(self.booted_s + seen.start_ticks // TICKS_PER_S, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return iso(self.booted_s + seen.start_ticks // TICKS_PER_S)
 
     def user(self, seen: Seen) -> Any:
         """Return the name of a process's user, or its number where it has none here."""

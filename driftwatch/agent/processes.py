@@ -4,17 +4,19 @@ Knows nothing of probes. Signals go to our own descendants alone.
 """
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import time
-from typing import Any, Dict, Iterable, List, Optional
+
+from .typed import Any, Dict, Iterable, List, Optional
 
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def become_subreaper() -> None:
     """Make orphans below us our own children, so that none escapes. Where the kernel refuses, orphans go to init as ever."""
+    import ctypes  # noqa: PLC0415  # who only looks at processes need not load it
+
     try:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     except (OSError, AttributeError):

@@ -6,11 +6,12 @@ and processes in uninterruptible sleep are asked last.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .host import Host
 from .probe import Unknown, Unreadable
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+FIRST_PID_NAMESPACE = "pid:[4026531836]"  # its inode number is fixed in the kernel (PROC_PID_INIT_INO): who sees it sees all processes
 TICKS_PER_S = 100  # USER_HZ: the same on every Linux that GPUs are sold for
 SILENT_LIMIT = 3
 _NAMES = re.compile(r"python|pypy|pt_main_thread|sglang|sgl|vllm|VLLM|ray|torchrun|ollama|uvicorn|gunicorn")
@@ -119,6 +120,14 @@ def limited_view(host: Host) -> Optional[Unknown]:
     if isinstance(mounts, str) and host.uid() != 0 and _HIDDEN.search(mounts):
         return Unknown("denied", "/proc: mounted with hidepid: only our own processes can be seen (uid %d)" % host.uid())
     return None
+
+
+def is_contained(host: Host) -> bool:
+    """Tell whether we look from a PID namespace of a container, in which the host's processes are not visible."""
+    namespace = host.attempt(host.link, "/proc/self/ns/pid")
+    if isinstance(namespace, str):
+        return namespace != FIRST_PID_NAMESPACE
+    return any(host.attempt(host.exists, path) is True for path in ("/.dockerenv", "/run/.containerenv"))
 
 
 def survey(host: Host) -> Iterator[Seen]:

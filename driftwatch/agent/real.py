@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import importlib
 import json
 import os
 import stat
 import time
 from operator import itemgetter
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 from . import bounded
 from .host import Answer, Digest, Ran, Space, Stat
-from .probe import Absent, Denied, Refusal, Unknown, Unreadable
+from .probe import Absent, Denied, Refusal, Unknown, Unreadable, refusal
+from .typed import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 CHUNK = 1 << 20
 LATE = 0.8
 WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or an image's were all made the same
 SETTLED_NS = 2 * WHOLE_S_NS  # a file changed later than this before it was read can change again within one tick of its clock
+KIND_BITS = 0o170000
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
 Question = Callable[[Callable[[int, int], bytes], int], Any]
@@ -43,9 +43,9 @@ class RealRoot:
 
     def read(self, path: str, limit: int) -> bytes:
         """Return at most ``limit`` bytes from the start of a regular file."""
-        descriptor = self._open(path)
+        descriptor, found = self._opened(path)
         try:
-            return _read_up_to(descriptor, limit, path)
+            return _read_up_to(descriptor, limit, path, found.st_size)
         finally:
             os.close(descriptor)
 
@@ -63,10 +63,10 @@ class RealRoot:
     def read_apart(self, path: str, limit: int, deadline_s: float) -> bytes:
         """Return a file's bytes, opened and read in a child that is given up after ``deadline_s``."""
         told = bounded.apart(lambda: self._told(path, limit), deadline_s, path)
-        if told[:1] == b"+":
-            return told[1:]
-        number = int(told[1:] or errno.EIO)
-        refuse(path, OSError(number, os.strerror(number)))
+        if told[:1] != b"+":
+            number = int(told[1:] or errno.EIO)
+            refuse(path, OSError(number, os.strerror(number)))
+        return told[1:]
 
     def _told(self, path: str, limit: int) -> bytes:
         """Return ``+`` and the bytes, or ``-`` and the errno."""
@@ -89,35 +89,18 @@ class RealRoot:
         if not told:
             raise Unreadable("%s: the child that looked there ended without an answer" % what)
         status, value = json.loads(told.decode("ascii"))
-        if status == "absent":
-            raise Absent(value)
         if status != "ok":
-            refusal = Refusal(value)
-            refusal.status = status
-            raise refusal
+            raise refusal(Unknown(status, value))
         return value, time.monotonic() - begun
 
     def statvfs_apart(self, path: str, deadline_s: float) -> Space:
         """Return the room on a file system, asked in a child that is given up after ``deadline_s``."""
         return Space(*self.apart(lambda _is_late: _space(path), deadline_s, "statvfs " + path)[0])
 
-    def examine(self, path: str, question: Question, deadline_s: float) -> Any:
-        """Return what a question finds in a regular file, asked in a child that is given up after ``deadline_s``."""
-        told = bounded.apart(lambda: json.dumps(self._found(path, question)).encode(), deadline_s, path)
-        if not told:
-            raise Unreadable("%s: its reader ended without an answer" % path)
-        status, found = json.loads(told)
-        if status:
-            raise {"absent": Absent, "denied": Denied}.get(status, Unreadable)(found)
-        return found
-
-    def _found(self, path: str, question: Question) -> Tuple[str, Any]:
-        """Return ``""`` and what was found, or the status and the reason of a refusal."""
-        try:
-            descriptor = self._open(path)
-            return "", question(lambda offset, size: _read_at(descriptor, offset, size, path), _fstat(descriptor, path).st_size)
-        except Refusal as refusal:
-            return refusal.status, str(refusal) if path in str(refusal) else "%s: %s" % (path, refusal)
+    def examine(self, path: str, question: Question) -> Any:
+        """Return what a question finds in a regular file; it may hang, and the file is closed with the child that asks."""
+        descriptor, found = self._opened(path)
+        return question(lambda offset, size: _read_at(descriptor, offset, size, path), found.st_size)
 
     def ask_loopback(self, port: int, path: str, deadline_s: float) -> Answer:
         """Return what our own loopback address answers, asked in a child that is given up after ``deadline_s``."""
@@ -158,11 +141,15 @@ class RealRoot:
         """Return the path without links; a loop is Unreadable."""
         try:
             found = os.path.realpath(path)
-            if os.path.islink(found):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            return found
         except OSError as failed:
             refuse(path, failed)
+        try:
+            is_loop = stat.S_ISLNK(os.lstat(found).st_mode)
+        except OSError as failed:
+            is_loop = failed.errno == errno.ELOOP
+        if is_loop:
+            refuse(path, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
+        return found
 
     def sha256(self, path: str, limit: int) -> Digest:
         """Return the digest of a regular file that held still while it was read; three tries, then Unreadable with both times."""
@@ -183,6 +170,15 @@ class RealRoot:
                 return Digest(digest, size, after.st_mtime_ns, after.st_ctime_ns, after.st_ino if is_settled else None)
         raise Unreadable("%s: changing while it is read: mtime_ns %d, then %d" % (path, before.st_mtime_ns, after.st_mtime_ns))
 
+    def mate(self, answer: Any) -> Any:
+        """Return a child that answers beside us; None where no child can be started."""
+        from .mate import Mate  # noqa: PLC0415  # only who reads many files has one
+
+        try:
+            return Mate(answer)
+        except OSError:
+            return None
+
     def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = bounded.CAP) -> Tuple[Ran, str]:
         """Return what a command printed, and a note."""
         return bounded.run(argv, deadline_s, env, cap)
@@ -202,7 +198,9 @@ class RealRoot:
     def nvml(self) -> Any:
         """Return the pynvml module that was shipped beside the agent."""
         try:
-            return importlib.import_module("pynvml")
+            from importlib import import_module  # noqa: PLC0415  # nobody else here needs it
+
+            return import_module("pynvml")
         except ImportError as failed:
             raise Absent("pynvml did not come with the agent: %s" % failed) from None
 
@@ -214,7 +212,7 @@ class RealRoot:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
         except OSError as failed:
-            if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP):
+            if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP and os.path.islink(path)):
                 raise Unreadable("%s: not a regular file" % path) from None
             refuse(path, failed)
         found = _fstat(descriptor, path)
@@ -267,10 +265,11 @@ def _fstat(descriptor: int, path: str) -> os.stat_result:
 
 
 def _stat(found: os.stat_result) -> Stat:
-    return Stat(KINDS.get(stat.S_IFMT(found.st_mode), "other"), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_uid)
+    return Stat(KINDS.get(found.st_mode & KIND_BITS, "other"), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_uid)
 
 
-def _read_up_to(descriptor: int, limit: int, path: str) -> bytes:
+def _read_up_to(descriptor: int, limit: int, path: str, size: int = 0) -> bytes:
+    """Return at most ``limit`` bytes. A first piece as long as the file is the file; what tells no size (/proc) is read until nothing comes."""
     pieces = []
     left = limit
     try:
@@ -280,6 +279,8 @@ def _read_up_to(descriptor: int, limit: int, path: str) -> bytes:
                 break
             pieces.append(piece)
             left -= len(piece)
+            if len(piece) == size:
+                break
     except OSError as failed:
         refuse("%s at byte %d" % (path, limit - left), failed)
     return b"".join(pieces)

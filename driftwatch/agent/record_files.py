@@ -5,11 +5,11 @@ Looks through the door only, hashes nothing, and decides nothing.
 from __future__ import annotations
 
 from binascii import b2a_base64
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .dist_metadata import RECORD_BYTES, Entry, Folder, folders, joined, natural, parse_record
 from .host import Host, Stat
 from .probe import Unknown
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 KERNELS = ("sgl-", "sglang-", "flashinfer", "flash-attn", "flash-mla", "deep-gemm", "deep-ep", "vllm")
 FEW = 3

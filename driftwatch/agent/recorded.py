@@ -10,10 +10,10 @@ import json
 import os
 import tarfile
 import zipfile
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .host import Digest, Ran, Space, Stat
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
+from .typed import Any, Dict, List, NoReturn, Optional, Tuple
 
 LINK_LIMIT = 40
 DF = ["df", "-B1", "--output=source,fstype,size,used,avail,itotal,iavail,target"]
@@ -223,13 +223,10 @@ class RecordedRoot:
                     return Space(*numbers)
         raise NotRecorded("%s: df did not list it" % path)
 
-    def examine(self, path: str, question: Any, _deadline_s: float) -> Any:
+    def examine(self, path: str, question: Any) -> Any:
         """Return what a question finds in a file: ``question(read, size)``."""
         data = self.tree.read(self._file(path))
-        try:
-            return question(lambda offset, size: data[offset : offset + size], len(data))
-        except Unreadable as refusal:
-            raise Unreadable("%s: %s" % (path, refusal)) from None
+        return question(lambda offset, size: data[offset : offset + size], len(data))
 
     def ask_loopback(self, port: int, path: str, _deadline_s: float) -> NoReturn:
         """Refuse: what a server would answer is not part of a recording."""
@@ -306,6 +303,9 @@ class RecordedRoot:
         if len(data) > limit:
             raise Unreadable("%s: too large, not hashed: %d bytes" % (path, len(data)))
         return Digest(hashlib.sha256(data).hexdigest(), len(data), None, None)
+
+    def mate(self, _answer: Any) -> None:
+        """Return none: what was recorded is read by one."""
 
     def run(self, argv: List[str], deadline_s: float, _env: Dict[str, str], _cap: int = 0) -> Tuple[Ran, str]:
         """Return what the command printed when it was recorded; the options that only keep git from running foreign code were not recorded."""

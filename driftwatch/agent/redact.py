@@ -5,17 +5,15 @@ look of randomness, so that digests, commits, versions, UUIDs and paths stay who
 """
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import re
-from typing import Any, Dict, Iterable, List, Tuple
 
 from .secret_names import is_harmless, is_secret_field, is_secret_variable, is_shown
+from .typed import Any, Dict, Iterable, List, Tuple
 
 DIGITS = 16
 _NAMES = ("key", "token", "secret", "passw", "passphrase", "pwd", "cred", "auth")
-_NAMED = re.compile(r"(?:%s)[\w.-]{0,40}\\*[\"']?\s{0,4}(?:[:=]|(?<=\s)\S)" % "|".join(_NAMES), re.IGNORECASE)
+_NAMED = r"(?i)(?:%s)[\w.-]{0,40}\\*[\"']?\s{0,4}(?:[:=]|(?<=\s)\S)" % "|".join(_NAMES)  # patterns are compiled where they are first needed: few hosts need all
 _MARKS = (
     "sk-", "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "akia", "asia", "aiza", "eyj", "xox", "xapp-",
     "npm_", "api_org_", "nvapi-", "pypi-", "dckr_", "ya29.", "bearer", "webhook", "hooks.slack", "sig=",
@@ -23,23 +21,23 @@ _MARKS = (
 )
 _START = r"(?:(?<![A-Za-z0-9\\])|(?<=\\[nrt]))"  # where a word starts, also behind an escaped line end
 _BLOCK = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-_SHAPE = re.compile(
-    r"-----BEGIN " + _BLOCK + r"(?:\\+[nr]|[A-Za-z0-9+/=:,.()\s]|-(?!----))*(?:-----END " + _BLOCK + r")?|" + _START +
+_SHAPE = (
+    r"(?s)-----BEGIN " + _BLOCK + r"(?:\\+[nr]|[A-Za-z0-9+/=:,.()\s]|-(?!----))*(?:-----END " + _BLOCK + r")?|" + _START +
     r"(?:(?:hf|api_org|npm)_[A-Za-z0-9]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,}|gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{18,}"
     r"|sk-[0-9a-f]{32,}|sk-(?=[\w-]{0,99}[0-9])(?=[\w-]{0,99}[A-Z])(?=[\w-]{0,99}[a-z])[\w-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}"
     r"|eyJ[A-Za-z0-9_-]{8,999}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|pypi-[A-Za-z0-9_-]{50,}"
-    r"|nvapi-[A-Za-z0-9_-]{40,}|dckr_[a-z]+_[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})", re.DOTALL)
-_AFTER = re.compile(  # what stands behind these is secret; the first group stays
-    r"((?<![A-Za-z0-9])[Bb][Ee][Aa][Rr][Ee][Rr]\s+)((?=[^\s\"'\\]*[0-9]|[^\s\"'\\]{20})[A-Za-z0-9._~+/=-]{8,})"
+    r"|nvapi-[A-Za-z0-9_-]{40,}|dckr_[a-z]+_[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})")
+_AFTER = (  # what stands behind these is secret; the first group stays
+    r"(?i)((?<![A-Za-z0-9])[Bb][Ee][Aa][Rr][Ee][Rr]\s+)((?=[^\s\"'\\]*[0-9]|[^\s\"'\\]{20})[A-Za-z0-9._~+/=-]{8,})"
     r"|(hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9/_-]{8,})|([?&;](?:sig|signature|x-amz-signature)=)([A-Za-z0-9%+/=_-]{8,})"
-    r"|(\bcurl\s(?:[^\n|;\"]{0,200}\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)", re.IGNORECASE)
-_USERINFO = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/\"'\\<>?#]+)@")
-_PAIR = re.compile(r"(?:(?<![\w.\\-])|(?<=\\[nrt]))(?P<name>[A-Za-z_][\w.-]{1,79})(?P<shut>\\*[\"'])?\s{0,4}(?::(?![:/])|=>|=(?!=))\s{0,4}(?P<open>\\*[\"'])?")
-_OPTION = re.compile(r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8})(?!-)(?P<open>\\*[\"'])?")
-_BARE = re.compile(r"[^\s,;&'\"<>()\[\]{}\\|]+")
-_SCHEME = re.compile(r"(?:basic|bearer|token|digest|negotiate)\s+(?=\S)", re.IGNORECASE)
-_QUOTE = re.compile(r"(\\*)([\"'])")
-_OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{16,}", re.DOTALL)
+    r"|(\bcurl\s(?:[^\n|;\"]{0,200}\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)")
+_USERINFO = r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/\"'\\<>?#]+)@"
+_PAIR = r"(?:(?<![\w.\\-])|(?<=\\[nrt]))(?P<name>[A-Za-z_][\w.-]{1,79})(?P<shut>\\*[\"'])?\s{0,4}(?::(?![:/])|=>|=(?!=))\s{0,4}(?P<open>\\*[\"'])?"
+_OPTION = r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8})(?!-)(?P<open>\\*[\"'])?"
+_BARE = r"[^\s,;&'\"<>()\[\]{}\\|]+"
+_SCHEME = r"(?i)(?:basic|bearer|token|digest|negotiate)\s+(?=\S)"
+_QUOTE = r"(\\*)([\"'])"
+_OPAQUE = r"(?s)(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{16,}"
 _MASKED = ("[secret", "[masked")
 
 
@@ -94,17 +92,18 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text in which every known kind of secret is replaced by its mark. The same text gives the same marks; marks stay as they are."""
         low = text.lower()
-        has_shape = any(mark in low for mark in _MARKS)
-        if not has_shape and not (any(name in low for name in _NAMES) and _NAMED.search(text)):
-            return _USERINFO.sub(self._userinfo, text) if "://" in text and "@" in text else text
-        text = _USERINFO.sub(self._userinfo, _SHAPE.sub(lambda found: self._mark(found.group()), text))
-        return self._named(_OPTION, self._named(_PAIR, _AFTER.sub(self._behind, text)))
+        is_named = any(map(low.__contains__, _NAMES)) and re.search(_NAMED, text) is not None
+        if not is_named and not any(map(low.__contains__, _MARKS)):
+            return re.sub(_USERINFO, self._userinfo, text) if "://" in text and "@" in text else text
+        text = re.sub(_USERINFO, self._userinfo, re.sub(_SHAPE, lambda found: self._mark(found.group()), text))
+        text = re.sub(_AFTER, self._behind, text)
+        return self._named(_OPTION, self._named(_PAIR, text)) if is_named else text
 
-    def _named(self, pattern: "re.Pattern[str]", text: str) -> str:
+    def _named(self, pattern: str, text: str) -> str:
         """Mask what stands behind a secret's name: ``NAME=VALUE``, ``"NAME": "VALUE"``, ``NAME: VALUE``, ``--name VALUE``."""
         pieces: List[str] = []
         done = 0
-        for found in pattern.finditer(text):
+        for found in re.finditer(pattern, text):
             if found.start() < done or not is_secret_field(found.group("name")):
                 continue
             start, end = _value_behind(text, found)
@@ -128,7 +127,9 @@ class Redactor:
         return "[secret hmac-sha256:%s]" % self._digest(secret) if self.key else "[masked]"
 
     def _digest(self, text: str) -> str:
-        return hmac.new(self.key, text.encode("utf-8", "backslashreplace"), hashlib.sha256).hexdigest()[:DIGITS]
+        from hmac import new  # noqa: PLC0415  # who meets no secret need not load it
+
+        return new(self.key, text.encode("utf-8", "backslashreplace"), "sha256").hexdigest()[:DIGITS]
 
 
 def _value_behind(text: str, found: "re.Match[str]") -> Tuple[int, int]:
@@ -136,16 +137,16 @@ def _value_behind(text: str, found: "re.Match[str]") -> Tuple[int, int]:
     start = found.end()
     if found.group("open"):
         return start, _closing(text, start, found.group("open"))
-    scheme = _SCHEME.match(text, start)
+    scheme = re.compile(_SCHEME).match(text, start)
     start = scheme.end() if scheme else start
-    bare = _BARE.match(text, start)
+    bare = re.compile(_BARE).match(text, start)
     return start, bare.end() if bare else start
 
 
 def _closing(text: str, start: int, opened: str) -> int:
     """Return where a quoted value ends. ``opened`` is its quote with the backslashes before it; a bare ``"`` always ends it, so that JSON stays JSON."""
     depth = len(opened) - 1
-    for found in _QUOTE.finditer(text, start):
+    for found in re.compile(_QUOTE).finditer(text, start):
         slashes, quote = len(found.group(1)), found.group(2)
         if quote == '"' and slashes % 2 == 0:
             return found.start() + (slashes if depth == 0 and opened == '"' else 0)
@@ -158,4 +159,4 @@ def _is_secret(name: str, value: str) -> bool:
     """Tell whether a text behind a secret's name is one: no mark, no switch or version; behind a mere ``key``, ``token`` or ``auth`` only if it is opaque."""
     if not value or value.startswith(_MASKED) or is_harmless(name, value):
         return False
-    return name.strip("-").lower() not in ("key", "token", "auth") or _OPAQUE.match(value) is not None
+    return name.strip("-").lower() not in ("key", "token", "auth") or re.match(_OPAQUE, value) is not None

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import Iterable, List, Tuple
 
 from .probe import Unreadable
+from .typed import Iterable, List, Tuple
 
 MOST_BYTES = 16 << 20
 _ENDING = re.compile(r"(?:\.(?P<number>\d{1,4})|-(?P<date>\d{8,10}))?(?P<packed>\.(?:gz|xz|bz2|zst))?")

@@ -11,11 +11,11 @@ import os
 import select
 import signal
 import time
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Set, Tuple
 
 from . import processes
 from .child import run_probe
 from .host import Settings, Target
+from .typed import Any, Dict, List, NamedTuple, NoReturn, Optional, Set, Tuple
 
 AT_ONCE = 8
 KILL_AFTER_S = 0.5

@@ -6,7 +6,8 @@ if its last word is (``api_key``, ``AccountKey``), because settings such as ``sp
 from __future__ import annotations
 
 import re
-from typing import List
+
+from .typed import List
 
 # What serving frameworks, their libraries, the loader, the launcher and the package tools read.
 _PREFIXES = """
@@ -27,23 +28,22 @@ SHOWN_NAMES = frozenset(_NAMES.split())
 _ALWAYS = frozenset(("secret", "secrets", "password", "passwords", "passwd", "pwd", "passphrase", "credential", "credentials", "creds"))
 _MOSTLY = frozenset(("key", "keys", "token", "tokens", "auth", "authorization", "authentication"))
 _LAST = frozenset(("key", "token", "auth", "authorization")) | _ALWAYS
-_JOINED = re.compile(r"password|passwd|passphrase|secret|credential|(?:api|access|auth|account|private|secret|bearer|hf|session)(?:key|token)s?\Z")
+_JOINED = r"password|passwd|passphrase|secret|credential|(?:api|access|auth|account|private|secret|bearer|hf|session)(?:key|token)s?\Z"
 _TAIL = frozenset(("id", "ids", "value", "val", "string", "str", "b64", "base64", "header", "hash", "new", "old"))
 _BEFORE_ORDINARY = """
     eos bos pad unk sep cls mask stop special image video audio vision next per first last max min num draft think tool output input
     cache sort primary foreign partition routing hash lookup index dict state weight param group kv public config
 """
 _ORDINARY = frozenset(_BEFORE_ORDINARY.split())  # before key or token they make it no secret: a token of a text, a key of a table
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_HARMLESS = re.compile(
-    r"(?:true|false|none|null|yes|no|on|off|auto|[-\[(]*[0-9]{1,7}(?:[ ,.:;\])-]+[0-9]{1,7})*[\])]*"
-    r"|v?[0-9]+(?:\.[0-9]+)+[a-z0-9.+-]{0,16}|(?:hmac-)?sha256:.*)?\Z",
-    re.IGNORECASE | re.DOTALL)
+_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
+_HARMLESS = (
+    r"(?is)(?:true|false|none|null|yes|no|on|off|auto|[-\[(]*[0-9]{1,7}(?:[ ,.:;\])-]+[0-9]{1,7})*[\])]*"
+    r"|v?[0-9]+(?:\.[0-9]+)+[a-z0-9.+-]{0,16}|(?:hmac-)?sha256:.*)?\Z")
 
 
 def words(name: str) -> List[str]:
     """Return the words of a name in small letters: at ``_``, ``-``, ``.`` and where small letters meet capitals."""
-    return [word.lower() for word in _WORD.findall(name)]
+    return [word.lower() for word in re.findall(_WORD, name)]
 
 
 def is_shown(name: str) -> bool:
@@ -54,7 +54,7 @@ def is_shown(name: str) -> bool:
 def is_secret_variable(name: str) -> bool:
     """Tell whether any word of a variable's name is a secret word."""
     found = words(name)
-    return any(word in _ALWAYS or word in _MOSTLY or _JOINED.search(word) for word in found)
+    return any(word in _ALWAYS or word in _MOSTLY or re.search(_JOINED, word) for word in found)
 
 
 def is_secret_field(name: str) -> bool:
@@ -64,11 +64,11 @@ def is_secret_field(name: str) -> bool:
         found.pop()
     if not found or name in ("PWD", "OLDPWD"):
         return False
-    if _JOINED.search(found[-1]) or "".join(found[-2:]) in ("apikeys", "accesstokens"):
+    if re.search(_JOINED, found[-1]) or "".join(found[-2:]) in ("apikeys", "accesstokens"):
         return True
     return found[-1] in _LAST and not (found[-1] in ("key", "token") and len(found) > 1 and found[-2] in _ORDINARY)
 
 
 def is_harmless(name: str, value: str) -> bool:
     """Tell whether a value under a secret name cannot be one: a switch, a small number, a version, a digest. Never so under a password's name."""
-    return not any(word in _ALWAYS or "passw" in word for word in words(name)) and _HARMLESS.match(value) is not None
+    return not any(word in _ALWAYS or "passw" in word for word in words(name)) and re.match(_HARMLESS, value) is not None

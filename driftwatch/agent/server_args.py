@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Dict, Iterator, Tuple
+
+from .typed import Any, Dict, Iterator, Tuple
 
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ENUM = re.compile(r"<[\w.]+: (.*)>\Z", re.DOTALL)

@@ -5,10 +5,10 @@ What SGLang prints as GB is GiB; so are all figures here. A figure is the least 
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .log_errors import READY, failure_in, rank_of
 from .server_args import literal, parse_server_args
+from .typed import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 RECENT = 20
 LINE = 1 << 18

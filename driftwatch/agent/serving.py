@@ -1,10 +1,9 @@
 """Puts processes together to servers: which one launched, which are its ranks, and which were left over. Pure: looks at what was seen, asks nothing."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
-
 from .launch_args import PORTS, Launch, parse_given, recognise, title_of
 from .processes_seen import Seen
+from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 
 class Server(NamedTuple):

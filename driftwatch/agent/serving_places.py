@@ -1,12 +1,11 @@
 """Which paths serving depends on: models, caches, homes, temporary folders, interpreters, source trees, logs. Enters none of them."""
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
-
 from .host import Host
 from .probe import Unknown
 from .serving import Server
 from .surroundings import Around, around, servers_of
+from .typed import Dict, List, NamedTuple, Optional, Tuple
 
 MODEL = ("model_path", "model", "tokenizer_path", "speculative_draft_model_path")
 FOLDERS = (

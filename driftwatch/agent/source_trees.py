@@ -1,10 +1,9 @@
 """Which source trees to look at, and by what name. Knows no digest and no git."""
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple
-
 from .host import Host
 from .probe import NotRecorded
+from .typed import Dict, List, NamedTuple
 
 PACKAGE = "sglang"
 

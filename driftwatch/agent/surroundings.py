@@ -4,12 +4,11 @@ Where no server runs, they are those that a unit file of systemd would give to o
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
-
 from .host import MIB, Host
 from .launch_args import any_given, parse_given, recognise
 from .processes_seen import Seen, environ_of, look_at, parse_uid, survey
 from .serving import Server, servers_among
+from .typed import Any, Dict, List, NamedTuple, Optional, Tuple
 from .unit_files import parse_unit
 
 HEAD = 4 * MIB

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, NamedTuple
 
 from .probe import Unknown, Unreadable
+from .typed import Any, Dict, List, NamedTuple
 
 AFFINITIES = ("cpu", "numa", "gpu_numa")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Tuple
 
 from .host import Ran
 from .probe import Unreadable
+from .typed import Any, Dict, List, Tuple
 
 TOLD = re.compile(
     r"(?:Limit\w+|Exec\w+|EnvironmentFile|User|Group|WorkingDirectory|Type|Restart\w*|Memory\w+|CPU\w+|Allowed\w+|NUMA\w+|Tasks\w+|Slice|Device\w+|Nice|OOM\w+|IO\w+|Private\w+"

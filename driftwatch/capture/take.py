@@ -33,7 +33,7 @@ class Order:
     """What to ask and with which settings. Paths are paths on the host; ``key`` is the host's own redaction key, ``key_id`` names it.
 
     ``packages`` (modules; none: the agent's own list) and ``env_prefixes`` are the profile's; its name is kept where it is not the usual one ("").
-    ``known`` are the source files that earlier snapshots of this host read (capture/known.py).
+    ``known`` are the source files that earlier snapshots of this host read (capture/known.py). ``view`` says from inside of what the host is seen.
     """
 
     plan: Plan
@@ -51,6 +51,7 @@ class Order:
     env_prefixes: tuple[str, ...] = ()
     profile: str = ""
     known: Known = field(default_factory=dict)
+    view: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_snapshot(host: str, transport: Transport, order: Order, taken_at: str) -> Snapshot:
@@ -124,7 +125,8 @@ def _build(host: str, taken_at: str, order: Order, fold: Fold, lost: str, source
     agent.update({key: fold.begin[key] for key in ("python", "uid") if key in fold.begin and source != "recorded-host"})
     every = [*(offer.probe for offer in plan.asked), *(probe for probe, _ in plan.left_out.values())]
     volatile = tuple(sorted({glob for probe in every for glob in probe.volatile}))
-    extra = {**({"partial": True} if plan.is_partial else {}), **({"profile": order.profile} if order.profile else {})}
+    extra = {**({"partial": True} if plan.is_partial else {}), **({"profile": order.profile} if order.profile else {}),
+             **({"view": dict(order.view)} if order.view else {})}
     return Snapshot(
         host=host, taken_at=taken_at, source=source, agent=agent, targets=fold.targets, probes=fold.probes(plan, lost), volatile=volatile,
         facts=fold.facts, redaction={"key_id": order.key_id} if order.key_id else {}, extra=extra,

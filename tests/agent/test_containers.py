@@ -152,6 +152,43 @@ def test_the_texts_of_settings_are_understood():
             parse("nothing of that kind")
 
 
+PODMAN = "/var/lib/containers/storage/overlay"
+KEPT = [{"id": ID, "names": ["trial"], "image": "d85669", "created": "2026-11-30T02:14:26Z", "metadata": json.dumps({"image-name": "localhost/sglang:1"})}]
+SETTINGS = {
+    "process": {"args": ["serve", "--api-key", "planted-secret-3"], "env": ["NCCL_DEBUG=INFO", "HF_TOKEN=planted-secret-4", "OUR_OWN=x"],
+                "rlimits": [{"type": "RLIMIT_MEMLOCK", "hard": 2**64 - 1, "soft": 65536}]},
+    "mounts": [{"destination": "/data", "type": "bind", "source": "/tmp", "options": ["ro"]}, {"destination": "/proc", "type": "proc", "source": "proc"}],
+    "linux": {"resources": {"memory": {"limit": 536870912}, "pids": {"limit": 2048}}, "cgroupsPath": "/machine/libpod-1"},
+}
+
+
+def podman(folder, **more):
+    files = {f"{PODMAN}-containers/containers.json": json.dumps(KEPT), f"{PODMAN}-images/images.json": '[{"id": "d85669"}]', **more}
+    return facts_of(recorded(folder, files))
+
+
+def test_podmans_containers_are_read_from_its_files_and_their_secrets_are_masked(tmp_path):
+    facts = podman(tmp_path, **{f"{PODMAN}-containers/{ID}/userdata/config.json": json.dumps(SETTINGS)})
+    assert {path.rpartition("/")[2]: value for path, value in facts.items() if path.startswith("containers/podman:trial/")} == {
+        "id": ID, "image": "localhost/sglang:1", "digest": "sha256:d85669", "created_at": "2026-11-30T02:14:26Z", "state": "created",
+        "command": facts["containers/podman:trial/command"], "ulimits": {"memlock": {"soft": 65536, "hard": -1}}, "mounts": ["/data: /tmp (read only)"],
+        "memory_bytes": 536870912, "pids_limit": 2048, "cgroup_parent": "/machine", "NCCL_DEBUG": "INFO",
+        "HF_TOKEN": facts["containers/podman:trial/env/HF_TOKEN"],
+    }
+    assert "planted-secret" not in json.dumps(facts)
+
+
+def test_a_container_whose_noted_process_is_there_runs(tmp_path):
+    noted = f"/run/containers/storage/overlay-containers/{ID}/userdata/pidfile"
+    assert podman(tmp_path, **{noted: "41\n", "/proc/41/stat": "41 (x) S"})["containers/podman:trial/state"] == "running"
+
+
+def test_settings_of_podman_that_are_none_leave_the_rest_told(tmp_path):
+    facts = podman(tmp_path, **{f"{PODMAN}-containers/{ID}/userdata/config.json": "["})
+    assert facts["containers/podman:trial"].status == "error"
+    assert facts["containers/podman:trial/image"] == "localhost/sglang:1"
+
+
 def test_this_machine_is_told_and_no_probe_of_it_fails():
     facts = facts_of(host_of(RealRoot()))
     assert facts["container_runtime/inside"] in (False, "docker", "podman", "kubernetes", "lxc")

@@ -16,16 +16,15 @@ Where a server cannot be asked (an API key is set, another network namespace, TL
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ..dist_metadata import refusal
 from ..host import Answer, Host
 from ..launch_args import PORTS
-from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
+from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path, refusal
 from ..process_facts import cut
 from ..processes_seen import Seen, limited_view, survey
 from ..server_args import as_json
 from ..serving import Server, servers_among
+from ..typed import Any, Dict, Iterator, List, Optional, Tuple
 
 PAGES = ("/server_info", "/get_server_info")
 DEADLINE_S = 3.0

@@ -24,15 +24,15 @@ server's home cannot be looked at.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
-from typing import Any, Dict, Generator, Iterator, List, Set, Tuple
 
 from ..cache_places import ONE_BUILD_A_FOLDER, Place, places
 from ..cache_walk import look
 from ..host import Host
+from ..moments import iso
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..server_log import last_run, parse_log
 from ..surroundings import Around, around, log_of, servers_of
+from ..typed import Any, Dict, Generator, Iterator, List, Set, Tuple
 
 TOTAL_S = 7.5
 MOST_S = 3.0
@@ -109,16 +109,12 @@ def _told(top: str, answer: Dict[str, Any], because: str) -> Iterator[Fact]:
     unknown = Unknown("error", "%s: not all was looked at: %s" % (answer["path"], partly))
     for key in ("oldest", "newest"):
         if answer[key] is not None:
-            yield top + "/" + key, unknown if partly else _iso(answer[key])
+            yield top + "/" + key, unknown if partly else iso(answer[key] // 10**9)
     for key, name in (("empty", "empty_files"), ("damaged", "damaged_files"), ("mixed", "mixed_ages"), ("versions", "versions")):
         if answer[key] or partly:
             yield top + "/" + name, answer[key] or unknown
     if answer["unread"]:
         yield top + "/unread", answer["unread"][:20]
-
-
-def _iso(mtime_ns: int) -> str:
-    return datetime.fromtimestamp(mtime_ns // 10**9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _moe(path: str, text: Any) -> Iterator[Fact]:

@@ -15,13 +15,12 @@ and all above it, as far as they can be seen from here; ``max`` is no limit. Ins
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
-
 from ..control_groups import COUNTED, COUNTS, LIMITS, READINGS, Limited, container_of, files, least, parse_count, parse_groups, parse_limit
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown, fact_path
 from ..processes_seen import limited_view, survey
 from ..serving import servers_among
+from ..typed import Any, Dict, Iterator
 
 NOT_RUNNING = Unknown("not_recorded", "no server runs, so there is no control group of one")
 

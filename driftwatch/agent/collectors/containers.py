@@ -1,6 +1,6 @@
 """Containers: whether we are in one, which there are and how each was made, and how GPUs get into them: NVIDIA's runtime, CDI, docker's settings, Slurm.
 
-NAME is the container's name; podman's stand behind ``podman:``. A container with a name made up by docker gets a new one each time it is made.
+NAME is the container's name; podman's (root's own) stand behind ``podman:``. A container with a name made up by docker gets a new one each time it is made.
 
 | path | what |
 |---|---|
@@ -23,8 +23,6 @@ A daemon that does not answer is asked once: ``containers`` is then unknown. Bey
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional
-
 from ..container_texts import (
     parse_cdi,
     parse_daemon,
@@ -39,13 +37,17 @@ from ..container_texts import (
     refused,
 )
 from ..host import Host, Ran, sha256_of
+from ..podman_files import parse_containers
+from ..podman_files import parse_settings as parse_podman
 from ..probe import Fact, Probe, Unknown, fact_path
+from ..typed import Any, Callable, Dict, Iterator, List, Optional
 
 PS_S = 3.0
 INSPECT_S = 2.0
 MOST = 40
 FORMAT = "{{json .}}"
 CDI = ("/etc/cdi", "/var/run/cdi")
+PODMAN, PODMAN_RUN, PODMAN_DRIVERS = "/var/lib/containers/storage", "/run/containers/storage", ("overlay", "vfs", "btrfs")
 SLURM = ("/etc/slurm", "/etc/slurm-llnl")
 
 
@@ -59,8 +61,8 @@ def collect(host: Host) -> Iterator[Fact]:
     yield from _slurm(host)
     yield from _tool(host, ["nvidia-ctk", "--version"], "container_runtime/nvidia_ctk")
     yield from _containers(host, "docker", "")
-    if any(host.attempt(host.exists, path) is True for path in ("/usr/bin/podman", "/usr/local/bin/podman")):
-        yield from _containers(host, "podman", "podman:")
+    for driver in PODMAN_DRIVERS:
+        yield from _podman(host, driver)
 
 
 def _inside(host: Host) -> Iterator[Fact]:
@@ -146,15 +148,44 @@ def _containers(host: Host, tool: str, lead: str) -> Iterator[Fact]:
         yield from _container(host, top, one, text)
 
 
+def _podman(host: Host, driver: str) -> Iterator[Fact]:
+    """Yield root's podman containers of one storage driver, from podman's own files."""
+    listed = host.try_read("%s/%s-containers/containers.json" % (PODMAN, driver))
+    images = host.try_read("%s/%s-images/images.json" % (PODMAN, driver)) if isinstance(listed, str) else None
+    found = host.attempt(parse_containers, listed, images if isinstance(images, str) else "[]") if isinstance(listed, str) else listed
+    if isinstance(found, Unknown) and found.status != "not_recorded":
+        yield "containers", found
+    for one in found[:MOST] if isinstance(found, list) else ():
+        top = fact_path("containers", "podman:" + one["name"])
+        text = host.try_read("%s/%s-containers/%s/userdata/config.json" % (PODMAN, driver, one["id"]))
+        facts = host.attempt(parse_podman, text, host.mask) if isinstance(text, str) else {}
+        if isinstance(text, Unknown) or isinstance(facts, Unknown):
+            yield top, text if isinstance(text, Unknown) else facts
+        yield from _facts(top, dict(one, **(facts if isinstance(facts, dict) else {}), state=_podman_state(host, driver, one["id"])))
+
+
+def _podman_state(host: Host, driver: str, number: str) -> Any:
+    """Return running where the process that podman noted is there, exited where it is not, created where none was noted."""
+    noted = host.try_read("%s/%s-containers/%s/userdata/pidfile" % (PODMAN_RUN, driver, number))
+    if not isinstance(noted, str):
+        return noted or "created"
+    return "running" if host.attempt(host.exists, "/proc/" + noted.strip()) is True else "exited"
+
+
 def _container(host: Host, top: str, listed: Dict[str, Any], text: Any) -> Iterator[Fact]:
     facts = host.attempt(parse_inspect, text, host.mask) if isinstance(text, str) else text
     if not isinstance(facts, dict):
         yield top, facts or Unknown("error", "inspect: gone while it was asked")
         facts = {"image": listed.get("Image"), "state": listed.get("State"), "id": listed["ID"]}
+    yield from _facts(top, facts)
+
+
+def _facts(top: str, facts: Dict[str, Any]) -> Iterator[Fact]:
     for name, value in sorted(facts.pop("env", {}).items()):
         yield top + "/" + fact_path("env", name), value
     for key, value in facts.items():
-        yield "%s/%s" % (top, key), value
+        if value is not None and key != "name":
+            yield "%s/%s" % (top, key), value
 
 
 def _asked(host: Host, argv: List[str], deadline_s: float, parse: Callable[[str], Any]) -> Any:
@@ -173,5 +204,6 @@ PROBES = (Probe(
     "containers", collect, deadline_s=10.0, cap_bytes=1 << 20,
     tells=("containers", "containers/*", "container_runtime/*", "slurm/*"),
     volatile=("containers/*/id", "containers/*/pid", "containers/*/started_at", "container_runtime/inside_id"),
-    reads="docker ps and docker inspect (podman's too), nvidia-ctk --version, slurmd -V, settings files of docker, NVIDIA's runtime, CDI and Slurm",
-    root_shows="the containers, where the user is not in group docker"),)
+    reads="docker ps and docker inspect, podman's own files (its commands write), nvidia-ctk --version, slurmd -V, "
+          "settings files of docker, NVIDIA's runtime, CDI and Slurm",
+    root_shows="docker's containers, where the user is not in group docker, and podman's"),)

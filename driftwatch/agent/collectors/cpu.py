@@ -18,10 +18,10 @@ Where processors differ, a value is {value: how many processors}.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown
+from ..typed import Any, Dict, Iterator, List
 
 TOP = "/sys/devices/system/cpu"
 PAGES = "/sys/kernel/mm/transparent_hugepage"

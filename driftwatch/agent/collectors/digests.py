@@ -15,12 +15,12 @@ Where a recording holds less than half of the files that a RECORD names, the res
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
-
-from ..dist_metadata import Entry, Folder, joined, listed, refusal
+from ..dist_metadata import Entry, Folder, joined, listed
+from ..hashing import sha256_each
 from ..host import Digest, Host, Stat, sha256_of
-from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
 from ..record_files import latest, recorded_digest, recorded_entries, sights, written
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 NAMED = 100
 APART = (".dist-info", ".egg-info", ".egg-link", ".pyc")
@@ -60,7 +60,7 @@ class Reading:
             else:
                 self.left -= stat.size
                 chosen.append((path, stat.size))
-        self.known.update(self.host.sha256_each(chosen))
+        self.known.update(sha256_each(self.host, chosen))
         return {path: self.known[path] for path, _ in files}
 
 

@@ -11,12 +11,11 @@ Local ones are asked first. After three that gave no answer, the others that may
 """
 from __future__ import annotations
 
-from typing import Any, Iterator
-
 from ..host import Host
 from ..mount_table import Mount, parse_mountinfo, that_matter
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..serving_places import places
+from ..typed import Any, Iterator
 
 TABLE = "/proc/self/mountinfo"
 SHM = "/dev/shm"  # noqa: S108  # only its room is asked

@@ -13,11 +13,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, List, Optional, Tuple
 
 from .. import loader
 from ..host import Host, Ran
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable
+from ..typed import Any, Iterator, List, Optional, Tuple
 
 LIBRARIES = ("libcuda", "libnvidia-ml")
 MODINFO = ("modinfo", "/sbin/modinfo", "/usr/sbin/modinfo")

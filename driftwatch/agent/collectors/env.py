@@ -8,12 +8,11 @@
 """
 from __future__ import annotations
 
-from typing import Dict, Iterator, Tuple
-
 from ..host import Host
 from ..probe import Fact, Probe, fact_path
 from ..process_facts import cut
 from ..processes_seen import environ_of
+from ..typed import Dict, Iterator, Tuple
 
 
 def collect(host: Host) -> Iterator[Fact]:

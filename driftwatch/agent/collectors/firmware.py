@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown
+from ..typed import Any, Iterator
 
 DMI = "/sys/class/dmi/id/"
 GPUS = "/proc/driver/nvidia/gpus"

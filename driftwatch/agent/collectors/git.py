@@ -17,12 +17,11 @@ the rest is unknown.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
-
 from .. import git_texts
 from ..host import Digest, Host, Ran
 from ..probe import Absent, Fact, Probe, Unknown, fact_path
 from ..source_trees import Tree, trees
+from ..typed import Any, Dict, Iterator, List, Tuple
 
 LEVELS = 6
 FILES = 200

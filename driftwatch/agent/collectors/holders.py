@@ -18,14 +18,13 @@ they differ, a value is a sorted list. All but orphans are volatile: they come a
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
-
 from ..control_groups import container_of
 from ..gpu_holders import Family, Holder, find, gpus_by_device, is_orphan, name_of, parent_of, server_of
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..process_facts import Look
 from ..processes_seen import Seen, parse_unit
+from ..typed import Any, Dict, Iterator, List, Tuple
 from ..visibility import narrow_view
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List
 
 from ..dist_metadata import folders, listed, owners
 from ..host import Host, Ran
 from ..probe import Fact, NotRecorded, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List
 
 DEADLINE_S = 15.0
 SCRIPT = """# import of %s

@@ -10,11 +10,10 @@
 """
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Tuple
-
 from ..host import Host
 from ..pci_texts import numbered
 from ..probe import Fact, Probe, Unknown, fact_path
+from ..typed import Any, Iterator, List, Tuple
 
 TOP = "/sys/class/infiniband"
 SAYS = (("firmware", "fw_ver"), ("hca_type", "hca_type"), ("board_id", "board_id"))

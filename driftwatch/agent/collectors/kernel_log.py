@@ -17,11 +17,11 @@ machine_check, thermal, iommu_fault, crash, segfault, service_failed.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, List, NoReturn, Tuple
 
 from ..host import MIB, Host, Ran
 from ..kernel_messages import Account, parse_kernel_log
 from ..probe import Denied, Fact, NotRecorded, Probe, TimedOut, Unknown, Unreadable, fact_path
+from ..typed import Any, Iterator, List, NoReturn, Tuple
 
 RING = ["dmesg", "--time-format", "iso"]
 OLD_RING = ["dmesg"]

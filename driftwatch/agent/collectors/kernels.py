@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
+from ..typed import Any, Dict, Iterator, List, Optional, Tuple
 
 TOP = "/lib/modules"
 IMAGE = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>\d.*?)(?:\.old|\.efi\.signed)?")

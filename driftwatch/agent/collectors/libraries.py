@@ -17,7 +17,6 @@ here a family is one fact for the host. FAMILY is ``libnccl``, ``libcudnn`` (wit
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ..dist_metadata import RECORD_BYTES, folders, listed
 from ..host import Digest, Host, Stat
@@ -25,6 +24,7 @@ from ..probe import Fact, Probe, Unknown, fact_path
 from ..process_facts import Look
 from ..processes_seen import Seen, survey
 from ..serving import Server, servers_among
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 FAMILIES = re.compile(r"lib(nccl|cudart|cudnn|cublas|nvrtc|nvshmem|nvjitlink|cusparse|cufft|cupti|torch_cuda|torch_cpu|c10|stdc\+\+|gomp|ibverbs)")
 WHOLE = ("libcudnn", "libcublas", "libnvrtc", "libnvshmem")

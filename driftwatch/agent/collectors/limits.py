@@ -11,11 +11,10 @@ What a running server really has stands under ``servers/SERVER/limits``.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
-
 from ..host import Host
 from ..limit_texts import parse_limits_conf, parse_unit_limits
 from ..probe import Fact, Probe, Unknown, fact_path
+from ..typed import Any, Dict, Iterator, List, Tuple
 
 SECURITY = "/etc/security/limits"
 SYSTEMD = "/etc/systemd/system"

@@ -17,11 +17,10 @@ BDF is the kernel's address, ``0000:19:00.0``. Everything is read from sysfs; ``
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple
-
 from ..host import Host, Ran
 from ..pci_texts import acs_control, kind_of, numbered, parse_acs, parse_speed, parse_width, upstream_of
 from ..probe import Absent, Fact, Probe, Unknown, fact_path
+from ..typed import Any, Dict, Iterator, List, NamedTuple
 
 DEVICES = "/sys/bus/pci/devices"
 GROUPS = "/sys/kernel/iommu_groups"

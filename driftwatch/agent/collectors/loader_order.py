@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, Optional
 
 from ..host import Host, Ran
 from ..probe import Fact, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List, Optional
 
 FAMILIES = re.compile(
     r"lib(?:cuda|cudart|nvidia-ml|nvidia-ptxjitcompiler|nvidia-nvvm|nccl|nccl-net|cudnn\w*|cublas\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cupti|nvrtc\S*|nvJitLink|nvshmem\w*"

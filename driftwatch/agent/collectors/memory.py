@@ -16,10 +16,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List
 
 from ..host import Host
 from ..probe import Fact, Probe, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List
 
 HUGE = "/sys/kernel/mm/hugepages"
 NODES = "/sys/devices/system/node"

@@ -21,13 +21,13 @@ NAME is the last part of the model's path, or the hub's ORG/NAME. What is served
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Generator, Iterator, List, NamedTuple, Tuple
 
 from ..host import Host, sha256_of
 from ..model_folder import look, modules
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..server_log import Run, parse_log
 from ..surroundings import NO_SERVER, Around, around, log_of, servers_of
+from ..typed import Any, Dict, Generator, Iterator, List, NamedTuple, Tuple
 
 ROLES = (("model_path", "model"), ("model", "model"), ("tokenizer_path", "tokenizer"), ("tokenizer", "tokenizer"), ("speculative_draft_model_path", "draft"))
 MOST_MODELS = 4

@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 STACK = re.compile(
     r"(?:nvidia|nv_peer|gdrdrv|nouveau|nova|amdgpu|ib_|iw_|rdma|mlx|mst_|rpcrdma|irdma|bnxt|efa|gpu|xpmem|knem|vfio|nvme|nfs|lustre|lnet|ceph|wekafs|beegfs|fuse|overlay|ipmi|iommu)")

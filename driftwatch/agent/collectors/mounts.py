@@ -12,12 +12,11 @@ source tree, log, home, temporary folder, /dev/shm.
 """
 from __future__ import annotations
 
-from typing import Iterator
-
 from ..host import Host
 from ..mount_table import Mount, parse_mountinfo, that_matter
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..serving_places import places
+from ..typed import Iterator
 
 TABLE = "/proc/self/mountinfo"
 CONNECTIONS = "/sys/fs/fuse/connections"

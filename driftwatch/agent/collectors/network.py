@@ -15,11 +15,11 @@ Interfaces that software makes for containers and tunnels are left out, bonds ar
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator
 
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..serving_places import homes
+from ..typed import Any, Dict, Iterator
 
 TOP = "/sys/class/net"
 

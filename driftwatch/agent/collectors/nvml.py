@@ -26,19 +26,18 @@ KEY is a GPU's UUID, or ``index-N`` where it tells none. A fact that is not told
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterator, List, NoReturn, Optional, Tuple
 
 from .. import loader, nvidia_smi, nvml_calls
-from ..gpus import NOT_VISIBLE, Process, holder_facts, pci_address, program_name
+from ..gpus import COMM_LENGTH, NOT_VISIBLE, Process, holder_facts, pci_address, whole_name
 from ..host import Host
 from ..nvml_calls import Device, Nvml, told
 from ..probe import Absent, Denied, Fact, NotRecorded, Probe, TimedOut, Unknown, Unreadable, fact_path
+from ..processes_seen import is_contained
+from ..typed import Callable, Iterator, List, NoReturn, Optional, Tuple
 
 KERNEL_LIST = "/proc/driver/nvidia/gpus"
 LIBRARY = "libnvidia-ml.so.1"
 QUERY_S = 14.0  # ends before the probe's TERM, so that it is we who end nvidia-smi and say so
-FIRST_PID_NAMESPACE = "pid:[4026531836]"  # fixed in Linux: who sees it sees all processes
-COMM_LENGTH = 15  # the kernel cuts names there
 DENIED, NO_DEVICES, NO_DRIVER, TIMEOUT, NO_LIBRARY, MISMATCH = 4, 6, 9, 10, 12, 18
 
 
@@ -80,8 +79,8 @@ def _by_nvml(host: Host, nvml: Nvml) -> Iterator[Fact]:
     yield from _of_each(devices, nvml_calls.identity)
     yield from _lost(host, [one.pci for one in devices], [one for one in asked if isinstance(one, Unknown)])
     yield from _of_each(devices, nvml_calls.details)
-    is_contained, name_of = _is_contained(host), _namer(host)
-    yield from _of_each(devices, lambda one: holder_facts(nvml_calls.occupied(one), name_of, is_contained=is_contained))
+    is_inside, name_of = is_contained(host), _namer(host)
+    yield from _of_each(devices, lambda one: holder_facts(nvml_calls.occupied(one), name_of, is_contained=is_inside))
     nvml.call("nvmlShutdown")
 
 
@@ -105,9 +104,9 @@ def _by_nvidia_smi(host: Host) -> Iterator[Fact]:
     query = nvidia_smi.parse_query(text)
     for path, value in (("driver/version", query.driver), ("cuda/driver", query.cuda), ("gpus/count", query.attached), ("nvml/said", list(query.said) or None)):
         yield from told(path, value)
-    is_contained, name_of = _is_contained(host), _namer(host)
+    is_inside, name_of = is_contained(host), _namer(host)
     for gpu in query.gpus:
-        for path, value in (*gpu.facts, *holder_facts(gpu, name_of, is_contained=is_contained)):
+        for path, value in (*gpu.facts, *holder_facts(gpu, name_of, is_contained=is_inside)):
             yield "%s/%s" % (fact_path("gpus", gpu.key), path), value
     if query.cut:
         raise Unreadable(query.cut)
@@ -204,14 +203,6 @@ def _position(lost: Unknown) -> str:
     return "index-" + match.group(1) if match else ""
 
 
-def _is_contained(host: Host) -> bool:
-    """Tell whether we look from a PID namespace of a container, where the driver lists no process of the host."""
-    namespace = host.attempt(host.link, "/proc/self/ns/pid")
-    if isinstance(namespace, str):
-        return namespace != FIRST_PID_NAMESPACE
-    return any(host.attempt(host.exists, path) is True for path in ("/.dockerenv", "/run/.containerenv"))
-
-
 def _namer(host: Host) -> Callable[[Process], str]:
     return lambda process: holder_name(host, process)
 
@@ -228,8 +219,8 @@ def holder_name(host: Host, process: Process) -> str:
     if len(short) < COMM_LENGTH:
         return short or NOT_VISIBLE
     line = process.name or host.attempt(host.read_apart, "/proc/%d/cmdline" % process.pid, 0.25)
-    longer = program_name(line.split(b"\0")[0].decode("utf-8", "replace")) if isinstance(line, bytes) else line
-    return longer if isinstance(longer, str) and longer.startswith(short) else short
+    title = line.split(b"\0")[0].decode("utf-8", "replace") if isinstance(line, bytes) else line
+    return whole_name(short, title) if isinstance(title, str) else short
 
 
 PROBES = (

@@ -16,12 +16,12 @@ Of PyTorch itself: ``needed``, ``soname``, ``runpath`` and ``architectures`` of 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..dist_metadata import RECORD_BYTES, Folder, folders, joined, listed, natural, parse_record, refusal
+from ..dist_metadata import RECORD_BYTES, Folder, folders, joined, listed, natural, parse_record
 from ..elf import SOME, architectures, defined, linked, of_torch, parse_image, summary, undefined
 from ..host import Host
-from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 KERNELS = re.compile(r"sgl-|sglang-kernel|flashinfer|flash-(attn|mla)|deep-(gemm|ep)|vllm|xformers|causal-conv1d|mamba-ssm|torchao|mooncake|nixl")
 TORCH = "torch"

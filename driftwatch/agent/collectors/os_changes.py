@@ -13,7 +13,6 @@ The newest 50 are told. TIME ends without Z where the zone of the host's clock i
 from __future__ import annotations
 
 from datetime import tzinfo
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..host import Host
 from ..os_history import (
@@ -32,6 +31,7 @@ from ..os_history import (
 from ..os_stack import is_stack
 from ..probe import Absent, Fact, Probe, Unknown, fact_path
 from ..rotated import MOST_BYTES, newest_first, unpacked
+from ..typed import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 NEWEST = 50
 MOST_LINES = 20000

@@ -15,12 +15,12 @@ NAME carries the architecture only where it is a foreign one (``:i386``).
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from ..host import Host, Ran
 from ..os_history import plain_name
 from ..os_stack import is_stack, upstream
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 STATUS = "/var/lib/dpkg/status"
 RPM = ["rpm", "-qa", "--qf", r"%{NAME}\t%{VERSION}-%{RELEASE}\t%{ARCH}\n"]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 from urllib.parse import unquote
 
 from ..dist_metadata import (
@@ -32,11 +31,12 @@ from ..dist_metadata import (
     natural,
     parse_direct_url,
     parse_record,
-    refusal,
 )
+from ..hashing import sha256_each
 from ..host import Digest, Host, Stat
 from ..interpreters import exists
-from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 NAMED = 40
 HASHED = 400
@@ -193,7 +193,7 @@ def _twice(host: Host, shelf: Shelf) -> Iterator[Fact]:
     claims = _claims(shelf)
     different = {path: by for path, by in claims.items() if len({entry.digest for _, entry in by}) > 1}
     order = sorted(different, key=lambda path: (different[path][0][1].size or 0, path))
-    digests = host.sha256_each([(joined(shelf.site, path), LARGEST) for path in order[:HASHED]])
+    digests = sha256_each(host, [(joined(shelf.site, path), LARGEST) for path in order[:HASHED]])
     holders = {path: _holders(digests.get(joined(shelf.site, path)), by) for path, by in different.items()}
     for path in order[:NAMED]:
         yield fact_path("python", "owned_twice", path), {"by": [name for name, _ in different[path]], "bytes_of": holders[path]}

@@ -17,13 +17,26 @@
 """
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
-
-from ..dist_metadata import HEAD_BYTES, RECORD_BYTES, Folder, Metadata, base_name, folders, listed, metadata_paths, natural, parse_direct_url, parse_metadata
+from ..dist_metadata import (
+    HEAD_BYTES,
+    RECORD_BYTES,
+    Folder,
+    Metadata,
+    base_name,
+    folders,
+    listed,
+    metadata_head,
+    metadata_paths,
+    natural,
+    parse_direct_url,
+    parse_metadata,
+)
 from ..host import Digest, Host, Ran, Target
+from ..moments import iso
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, part
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+SECOND_NS = 1_000_000_000
 VERSION = "import sys; print(sys.version.split()[0])"
 
 
@@ -109,7 +122,7 @@ def _read(host: Host, folder: Folder) -> Reading:
 def _metadata(host: Host, folder: Folder) -> Any:
     if folder.kind == "egg-link":
         return Unknown("error", "an egg-link: its metadata lies in the source tree")
-    texts = (host.attempt(host.head, path, HEAD_BYTES) for path in metadata_paths(folder))
+    texts = (host.attempt(metadata_head, host, path) for path in metadata_paths(folder))
     text = next((one for one in texts if one is not None), None)
     if text is None:
         return Unknown("error", "%s: no such file" % base_name(metadata_paths(folder)[0]))
@@ -118,14 +131,16 @@ def _metadata(host: Host, folder: Folder) -> Any:
 
 def _chosen(readings: List[Reading]) -> Tuple[str, Reading, List[Reading]]:
     """Return the name of a group, the distribution that was installed last, and the others."""
-    ordered = sorted(readings, key=lambda one: (_installed_ns(one.record), isinstance(one.metadata, Metadata), natural(_version_of(one) or "")), reverse=True)
+    ordered = sorted(readings, key=_age, reverse=True) if readings[1:] else readings
     main = ordered[0]
     spelled = main.metadata.canonical if isinstance(main.metadata, Metadata) else main.folder.name
     return spelled, main, ordered[1:]
 
 
-def _installed_ns(record: Any) -> int:
-    return (record.mtime_ns or 0) if isinstance(record, Digest) else 0
+def _age(one: Reading) -> Tuple[Any, ...]:
+    """Return a key that sorts what was installed later behind."""
+    installed_ns = (one.record.mtime_ns or 0) if isinstance(one.record, Digest) else 0
+    return installed_ns, isinstance(one.metadata, Metadata), natural(_version_of(one) or "")
 
 
 def _version_of(reading: Reading) -> Optional[str]:
@@ -138,7 +153,7 @@ def _one(host: Host, top: str, main: Reading, others: List[Reading]) -> Iterator
     if isinstance(main.record, Digest):
         yield top + "/record", "sha256:" + main.record.sha256
         if main.record.mtime_ns is not None:
-            yield top + "/installed_at", iso(main.record.mtime_ns)
+            yield top + "/installed_at", iso(main.record.mtime_ns // SECOND_NS)
     elif main.record is not None:
         yield top + "/record", main.record
         yield top + "/installed_at", main.record
@@ -172,11 +187,6 @@ def _installed_by(host: Host, top: str, folder: Folder) -> Iterator[Fact]:
     origin = host.try_read(folder.path + "/direct_url.json", HEAD_BYTES)
     if origin is not None:
         yield top + "/direct_url", origin if isinstance(origin, Unknown) else host.attempt(parse_direct_url, origin)
-
-
-def iso(time_ns: int) -> str:
-    """Return a time in nanoseconds since 1970 as ISO text in UTC, whole seconds."""
-    return datetime.fromtimestamp(time_ns // 1_000_000_000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _leftovers(host: Host, top: str, site: str, names: List[str]) -> Iterator[Fact]:

@@ -15,12 +15,12 @@ recording holds less than half of the files that a RECORD names, the rest was le
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
-
-from ..dist_metadata import Entry, Folder, listed, refusal
+from ..dist_metadata import Entry, Folder, listed
+from ..hashing import sha256_each
 from ..host import Digest, Host, Stat
-from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
 from ..record_files import KERNELS, latest, recorded_digest, recorded_entries, sights, written
+from ..typed import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
 
 NAMED = 100
 OVER_BUDGET = Unknown("not_recorded", "not hashed: the byte budget is used up")
@@ -103,7 +103,7 @@ def _suspected(path: str, entry: Entry, stat: Stat, rule: Tuple[Optional[int], b
 
 
 def _hashed(host: Host, suspects: List[Suspect], budget: int) -> Tuple[Dict[str, Any], int, int]:
-    """Return the altered files as facts, how many could not be hashed, and the bytes that were; large files go last, on two threads."""
+    """Return the altered files as facts, how many could not be hashed, and the bytes that were; large files go last."""
     altered: Dict[str, Any] = {}
     chosen: List[Suspect] = []
     left, unhashed = budget, 0
@@ -114,7 +114,7 @@ def _hashed(host: Host, suspects: List[Suspect], budget: int) -> Tuple[Dict[str,
         else:
             unhashed += 1
             _judge(altered, one, OVER_BUDGET if one.stat.kind == "file" else Unknown("error", "%s: not a regular file" % one.path))
-    digests = host.sha256_each([(one.path, one.stat.size) for one in chosen])
+    digests = sha256_each(host, [(one.path, one.stat.size) for one in chosen])
     for one in chosen:
         digest = digests[one.path]
         unhashed += not isinstance(digest, Digest)

@@ -30,8 +30,6 @@ log is known, args and log are unknown.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
-
 from ..host import MIB, Host, Stat
 from ..launch_args import FRAMEWORKS, any_given
 from ..probe import Fact, Probe, Unknown, fact_path, part
@@ -39,6 +37,7 @@ from ..process_facts import Look, cut, environment, libraries, standing
 from ..processes_seen import Seen, limited_view, look_at, survey
 from ..server_log import Run, parse_log
 from ..serving import Server, servers_among
+from ..typed import Any, Dict, Iterator, List, Optional, Tuple
 
 HEAD = 4 * MIB
 TAIL = MIB

@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List
 
 from ..host import Host, Ran, Stat
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Iterator, List
 from ..unit_files import parse_moment, parse_show, parse_unit
 
 SHOW = ["systemctl", "show", "-p", "ActiveState,SubState,ExecMainStatus,ActiveEnterTimestamp"]

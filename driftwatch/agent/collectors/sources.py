@@ -14,12 +14,12 @@ KEY is ``sglang`` where the tree is that package, else the folder's name. ``__py
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Generator, Iterator, List, Optional, Tuple
-
+from ..hashing import Hashing
 from ..host import Digest, Host, Stat, sha256_of
 from ..known_files import key_of
 from ..probe import Absent, Fact, Probe, Unknown, fact_path, part
 from ..source_trees import Tree, trees
+from ..typed import Any, Dict, Generator, Iterator, List, Optional, Tuple
 
 SKIP = ("__pycache__", ".git")
 LARGE = 1 << 20
@@ -44,9 +44,9 @@ def _tree(host: Host, tree: Tree, budget: int) -> Generator[Fact, None, int]:
         return 0
     yield top + "/root", tree.root
     values: Dict[str, Any] = {}
-    large: List[Tuple[str, int]] = []
+    hashing = Hashing(host)
     known = host.settings.known.get(tree.root, {})
-    left, same = budget, 0
+    left, same, below = budget, 0, len(tree.root) + 1
     for unit, files in _units(host, tree.root):
         size = _size_of_same(files, known.get(unit), left) if known else None
         if size is not None:
@@ -55,16 +55,14 @@ def _tree(host: Host, tree: Tree, budget: int) -> Generator[Fact, None, int]:
             yield top + "/" + fact_path("same", unit), len(files)
             continue
         for path, stat in files:
-            if isinstance(stat, Stat) and stat.kind == "file" and LARGE < stat.size <= left:
-                large.append((path, stat.size))
-                left -= stat.size
+            if not isinstance(stat, Stat) or stat.kind != "file":
+                yield from _told(top, path, stat if isinstance(stat, Unknown) else _value(host, tree.root + "/" + path, stat), values)
                 continue
-            value = stat if isinstance(stat, Unknown) else _value(host, tree.root + "/" + path, stat, left)
-            left -= value.size if isinstance(value, Digest) else 0
-            yield from _told(top, path, value, values)
-    digests = host.sha256_each([(tree.root + "/" + path, size) for path, size in large])
-    for path, _ in large:
-        yield from _told(top, path, digests[tree.root + "/" + path], values)
+            for found, digest in hashing.give(tree.root + "/" + path, stat.size, left):
+                yield from _told(top, found[below:], digest, values)
+            left -= stat.size if stat.size <= left else 0
+    for found, digest in hashing.rest():
+        yield from _told(top, found[below:], digest, values)
     yield top + "/count", len(values) + same
     if not same:
         yield top + "/tree", digest_of_all(values)
@@ -100,27 +98,24 @@ def _size_of_same(files: List[Tuple[str, Any]], key: Optional[str], limit: int) 
     return size if is_same else None
 
 
-def _value(host: Host, path: str, stat: Stat, left: int) -> Any:
-    """Return the Digest of a small file, the text of a link, or Unknown; None if it vanished."""
-    if stat.kind == "link":
-        return host.attempt(host.link, path)
-    if stat.kind != "file":
-        return Unknown("error", "%s: not a regular file" % path)
-    return host.attempt(host.sha256, path, left)
+def _value(host: Host, path: str, stat: Stat) -> Any:
+    """Return the text of a link, None if it vanished; of what is neither file nor link, that it is none."""
+    return host.attempt(host.link, path) if stat.kind == "link" else Unknown("error", "%s: not a regular file" % path)
 
 
 def _told(top: str, path: str, value: Any, values: Dict[str, Any]) -> Iterator[Fact]:
     """Yield what is told of one file, and note it for the digest of all."""
-    if isinstance(value, Digest):
-        values[path] = told_digest(value.sha256, value.size)
-    elif isinstance(value, Unknown):
-        values[path] = value
-    else:
-        values[path] = Unknown("error", "%s: vanished while the tree was read" % path) if value is None else "link:" + value
     name = part(path)
+    if isinstance(value, Digest):
+        sha256, size, *times = value
+        values[path] = told_digest(sha256, size)
+        yield top + "/files/" + name, values[path]
+        if times[0] is not None:
+            yield top + "/times/" + name, times if times[2] is not None else times[:2]
+        return
+    gone = Unknown("error", "%s: vanished while the tree was read" % path)
+    values[path] = value if isinstance(value, Unknown) else gone if value is None else "link:" + value
     yield top + "/files/" + name, values[path]
-    if isinstance(value, Digest) and value.mtime_ns is not None:
-        yield top + "/times/" + name, [value.mtime_ns, value.ctime_ns] if value.inode is None else [value.mtime_ns, value.ctime_ns, value.inode]
 
 
 def told_digest(sha256: str, size: int) -> str:

@@ -15,12 +15,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
-from string import ascii_uppercase
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from ..host import Host
+from ..moments import iso
 from ..probe import Fact, Probe, Unknown, Unreadable
+from ..typed import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 Count = Union[int, Unknown, None]
 
@@ -78,8 +77,7 @@ def parse_boot_time(text: str) -> str:
     match = re.search(r"^btime (\d+)$", text, re.MULTILINE)
     if match is None:
         raise Unreadable("/proc/stat: no btime in %r" % text[-80:])
-    moment = datetime(1970, 1, 1) + timedelta(seconds=int(match.group(1)))  # noqa: DTZ001  # UTC by its own definition
-    return moment.isoformat() + "Z"
+    return iso(int(match.group(1)))
 
 
 def parse_uptime(text: str) -> int:
@@ -152,7 +150,7 @@ TEXTS = (
     ("system/load", "/proc/loadavg", parse_loadavg),
     ("system/memory", "/proc/meminfo", parse_meminfo),
 )
-BY_ITSELF = tuple("system/memory/%s*" % initial for initial in ascii_uppercase)  # the kernel's names begin with capitals, total_kib does not
+BY_ITSELF = tuple("system/memory/%s*" % initial for initial in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # the kernel's names begin with capitals, total_kib does not
 
 PROBES = (
     Probe(

@@ -9,13 +9,12 @@ Those given with --python come first, then those of running servers, then of pro
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
-
 from ..host import Host
 from ..interpreters import exists, is_python, on_path, python_of_libraries, serving_python, site_packages, source_tree
 from ..probe import Fact, Probe
 from ..processes_seen import Seen, environ_of, survey
 from ..serving import Server, servers_among
+from ..typed import Any, Dict, Iterator, List, Optional, Tuple
 
 Found = Tuple[str, str, Dict[str, str], Optional[str]]
 

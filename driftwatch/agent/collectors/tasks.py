@@ -13,11 +13,11 @@ A task counts as stuck that was in this state at two looks and was not scheduled
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..processes_seen import Seen, parse_stat
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 from ..visibility import narrow_view
 
 MOST_THREADS = 30000

@@ -13,12 +13,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, List
 
 from ..host import Host, Ran
 from ..probe import Absent, Fact, Probe, Unknown, fact_path
 from ..serving_places import homes
 from ..topology_texts import parse_nvlink, parse_p2p, parse_topology
+from ..typed import Any, Iterator, List
 
 NODES = "/sys/devices/system/node"
 MATRIX = ["nvidia-smi", "topo", "-m"]

@@ -12,12 +12,12 @@ Each file is read in a child of its own, so that a folder that hangs costs its o
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..dist_metadata import folders, listed, owners
 from ..host import Host
 from ..interpreters import source_tree
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
+from ..typed import Any, Dict, Iterator, List, Optional, Tuple
 
 FILES = ("version.py", "_version.py", "_build_meta.py", "__init__.py")
 TORCH = "torch"

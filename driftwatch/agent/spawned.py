@@ -1,0 +1,73 @@
+"""A command in a session of its own: how it is started and how it ended. Waits for nothing, not even for the start itself.
+
+``subprocess`` costs as much to import as Python to start, and waits without a limit for a program that lies on a mount that hangs.
+"""
+from __future__ import annotations
+
+import errno
+import os
+import signal
+
+from . import processes
+from .typed import Dict, List, NoReturn, Optional, Tuple
+
+NOT_STARTED = 127
+OUTPUTS = 3
+
+
+class Spawned:
+    """A command below us. ``pipes`` are our ends of its output, its errors, and of where its start is told to have failed; ``rc`` is None until it ended."""
+
+    def __init__(self, pid: int, pipes: List[int]) -> None:
+        self.pid = pid
+        self.pipes = pipes
+        self.rc: Optional[int] = None
+
+    def has_ended(self) -> bool:
+        """Tell whether it has ended; ``rc`` is its exit code then, negative for a signal."""
+        status = processes.reap(self.pid) if self.rc is None else None
+        if status is not None:
+            self.rc = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        return self.rc is not None
+
+    def close(self) -> None:
+        """Close our ends."""
+        for one in self.pipes:
+            os.close(one)
+
+
+def spawn(argv: List[str], env: Dict[str, str]) -> Spawned:
+    """Return the command, which has /dev/null to read from. OSError where there is no room for one more process."""
+    ends: List[Tuple[int, int]] = []
+    try:
+        while len(ends) < OUTPUTS:
+            ends += [os.pipe()]
+        pid = os.fork()
+    except OSError:
+        for pair in ends:
+            os.close(pair[0])
+            os.close(pair[1])
+        raise
+    if pid == 0:
+        _become(argv, env, [writer for _, writer in ends])
+    for _, writer in ends:
+        os.close(writer)
+    return Spawned(pid, [reader for reader, _ in ends])
+
+
+def _become(argv: List[str], env: Dict[str, str], writers: List[int]) -> NoReturn:
+    """Turn this child into the command; where that fails, tell the errno on the third pipe, which a start closes."""
+    number = errno.EINVAL
+    try:
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(writers[0], 1)
+        os.dup2(writers[1], 2)
+        for one in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+            signal.signal(one, signal.SIG_DFL)
+        os.execvpe(argv[0], argv, env)  # noqa: S606  # no shell is wanted
+    except OSError as failed:
+        number = failed.errno or number
+    finally:
+        os.write(writers[2], b"%d" % number)
+        os._exit(NOT_STARTED)
