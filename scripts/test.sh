@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up and runs the tests. As root on Debian or Ubuntu it installs the programs that they use; elsewhere it names those that are missing,
-# and the tests that need them are skipped. What it is given goes to pytest.
+# and the tests that need them are skipped. What it is given goes to pytest. DRIFTWATCH_WITH=slurm also wants Slurm, for the tests on a real cluster.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +14,19 @@ look() {
   needs git git
   needs gcc gcc
   needs fusermount3 fuse3
+  needs strace strace
+  if [[ ",${DRIFTWATCH_WITH:-}," == *,slurm,* ]]; then
+    needs slurmctld slurmctld
+    needs slurmd slurmd
+    needs srun slurm-client
+    needs munged munge
+  fi
+  needs fish fish
+  needs tcsh tcsh
+  needs nft nftables
+  needs ip iproute2
+  # The browser that the HTML reports are looked at with; on Ubuntu it is a snap, which is left to people.
+  if grep -qx ID=debian /etc/os-release 2>/dev/null && ! has chromium && ! has google-chrome; then missing+=(chromium); fi
   if has gcc && ! echo '#include <stdio.h>' | gcc -E -xc - >/dev/null 2>&1; then missing+=(libc6-dev); fi
 }
 
@@ -27,9 +40,15 @@ install_missing() {
   fi
   local packages=("${missing[@]}")
   if [[ " ${packages[*]} " == *" gcc "* ]]; then packages+=(libc6-dev); fi
-  { apt-get -qq -o Acquire::http::Timeout=20 update &&
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Acquire::http::Timeout=20 install --no-install-recommends "${packages[@]}"; } >/dev/null </dev/null ||
-    echo "apt-get could not install: ${packages[*]}" >&2
+  local apt=(apt-get -qq -o Acquire::http::Timeout=20)
+  {
+    "${apt[@]}" update || true
+    DEBIAN_FRONTEND=noninteractive "${apt[@]}" -y install --no-install-recommends "${packages[@]}" && return
+    local one
+    for one in "${packages[@]}"; do  # one that cannot be had must not cost the others
+      DEBIAN_FRONTEND=noninteractive "${apt[@]}" -y install --no-install-recommends "$one" || echo "apt-get could not install $one" >&3
+    done
+  } 3>&2 >/dev/null 2>&1 </dev/null
 }
 
 # The folder that a first start of sshd would make, where the tests cannot mount one of their own.

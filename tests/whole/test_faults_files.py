@@ -85,6 +85,20 @@ def test_a_source_tree_that_never_answers_costs_its_own_probe_and_no_more(folder
 
 
 @needs_fuse
+def test_a_file_among_many_that_never_answers_is_named_whoever_of_two_readers_meets_it(folders, tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(150):
+        (tree / f"{number:03d}.py").write_text(f"# {number}\n")
+    with mirrorfs.mounted(tree, tmp_path / "real", {"100.py": "hangread"}):
+        taken = take(pythons=(folders[0],), source=str(tmp_path / "real"), only=("sources",), deadlines={"sources": 6.0})
+        assert taken.probes["sources"].reason.endswith(f"it was waiting for: hash {tmp_path}/real/100.py")
+        assert taken.killable == []
+    assert len(taken.snapshot.below("sources/real/files")) >= 100 - 2 * 8
+    assert taken.status_of("sources/real/files/100.py") == "timeout"
+
+
+@needs_fuse
 def test_a_git_checkout_that_never_answers_costs_git_and_sources_and_nothing_is_absent(folders, healthy, tmp_path):
     with mirrorfs.mounted(folders[3], tmp_path / "real", {".git": "hangstat"}):
         taken = take_with_tree(folders, tmp_path / "real")
