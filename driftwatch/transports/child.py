@@ -29,12 +29,14 @@ AFTER_EXIT_S = 0.5
 
 def converse(argv: Sequence[str], talk: Conversation, judge: Callable[[int], LinkLost]) -> Iterator[dict[str, Any]]:
     """Yield the frames that come through this command, the end frame last. Else LinkLost; ``judge`` makes it from the command's exit code."""
-    child = _start(argv)
+    child = start(argv)
+    for pipe in _pipes(child):
+        os.set_blocking(pipe.fileno(), False)
     left_behind = ""
     try:
         has_exited = yield from _follow(child, talk)
     finally:
-        if not _end(child, AFTER_END_S if talk.is_over else AFTER_STOP_S):
+        if not end(child, AFTER_END_S if talk.is_over else AFTER_STOP_S):
             left_behind = f"; {argv[0]} (pid {child.pid}) could not be ended and was left behind"
     if talk.is_over:
         return
@@ -42,15 +44,29 @@ def converse(argv: Sequence[str], talk: Conversation, judge: Callable[[int], Lin
     raise LinkLost(lost.reason + left_behind, lost.advice)
 
 
-def _start(argv: Sequence[str]) -> subprocess.Popen[bytes]:
+def ask(argv: Sequence[str], wait_s: float) -> tuple[int, str, str]:
+    """Return exit code, output and complaints of a command that answers at once; where it did not in ``wait_s`` seconds it is ended, and the code is -9.
+
+    LinkLost where it cannot be started.
+    """
+    child = start(argv, stdin=subprocess.DEVNULL)
+    told = complaint = b""
     try:
-        child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                                 env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
+        told, complaint = child.communicate(timeout=wait_s)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        end(child, 0)
+    return child.returncode, told.decode("utf-8", "replace"), complaint.decode("utf-8", "replace")
+
+
+def start(argv: Sequence[str], stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own, with pipes to it. LinkLost where it cannot be started."""
+    try:
+        return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
     except OSError as failed:
         raise LinkLost(f"{argv[0]} cannot be started: {failed.strerror}", "install openssh-client, or write paramiko://HOST") from None
-    for pipe in _pipes(child):
-        os.set_blocking(pipe.fileno(), False)
-    return child
 
 
 def _pipes(child: subprocess.Popen[bytes]) -> list[IO[bytes]]:
@@ -154,11 +170,13 @@ def _has_ended_within(child: subprocess.Popen[bytes], wait_s: float) -> bool:
     return True
 
 
-def _end(child: subprocess.Popen[bytes], grace_s: float) -> bool:
+def end(child: subprocess.Popen[bytes], grace_s: float) -> bool:
     """Close the pipes, give the child its grace, then kill its process group; return False where it had to be left behind."""
     for pipe in _pipes(child):
         with suppress(OSError):
             pipe.close()
+    if child.returncode is not None:
+        return True
     _has_ended_within(child, grace_s)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)

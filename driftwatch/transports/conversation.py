@@ -33,6 +33,15 @@ class Conversation:
         self.complaints = b""
         self.is_running = self.is_over = self.has_no_python = False
 
+    def left_s(self) -> float:
+        """Return the seconds until the line is cut, 0 at least."""
+        return max(0.0, self.stop - time.monotonic())
+
+    def postpone(self, wait_s: float) -> None:
+        """Let the host's time begin later: nobody could connect to it before."""
+        self.deadline += wait_s
+        self.stop += wait_s
+
     def hear(self, piece: bytes) -> list[dict[str, Any]]:
         """Return the agent's frames in this piece of its output. LinkLost where it is too much, or the agent had to be started twice."""
         self._count(piece)
@@ -52,7 +61,11 @@ class Conversation:
     def overhear(self, piece: bytes) -> None:
         """Keep the last 8 KiB of what came on standard error."""
         self._count(piece)
-        self.complaints = (self.complaints + piece)[-COMPLAINTS_KEPT_BYTES:]
+        self.complaints = (self.complaints + self._complained(piece))[-COMPLAINTS_KEPT_BYTES:]
+
+    def _complained(self, piece: bytes) -> bytes:
+        """Return what of this piece is worth keeping."""
+        return piece
 
     def _count(self, piece: bytes) -> None:
         self._heard_bytes += len(piece)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import fnmatch
 import hashlib
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -29,17 +30,19 @@ CONFIG, KNOWN_HOSTS, GLOBAL_KNOWN_HOSTS = "~/.ssh/config", "~/.ssh/known_hosts",
 BARE_CRITERIA, CRITERIA = ("all", "canonical", "final"), ("host", "originalhost", "user", "localuser")
 CANNOT = ("proxyjump", "proxycommand", "hostkeyalias", "canonicalizehostname", "certificatefile")
 SSH_PORT = 22
+OWN_AGENT = "SSH_AUTH_SOCK"
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where to connect, as whom, with which key files, and where the host's keys are known."""
+    """Where to connect, as whom, with which key files, where the host's keys are known, and the socket of the ssh-agent ("" where it was not asked for)."""
 
     host: str
     port: int
     user: str
     identities: tuple[str, ...]
     known_hosts: tuple[str, ...]
+    agent: str = ""
 
     def host_keys(self) -> list[HostKeyEntry]:
         """Return the readable lines of all known_hosts files. LinkLost for a line about this host that paramiko cannot read and that could forbid a key."""
@@ -107,7 +110,18 @@ def _route(destination: Destination, options: Options, told: dict[str, Any]) -> 
         user=destination.user or str(told.get("user", "")),
         identities=(options.identity,) if options.identity else tuple(told.get("identityfile", ())),
         known_hosts=tuple(str(Path(one).expanduser()) for one in (*known_hosts, GLOBAL_KNOWN_HOSTS)),
+        agent=_agent(options, told),
     )
+
+
+def _agent(options: Options, told: dict[str, Any]) -> str:
+    """Return the socket of the ssh-agent, where the options or an IdentityAgent in ssh_config ask for one."""
+    named = str(told.get("identityagent", OWN_AGENT if options.is_agent_asked else "none"))
+    if named.lower() == "none" or options.identity or str(told.get("identitiesonly")).lower() == "yes":
+        return ""
+    if named == OWN_AGENT or named.startswith("$"):
+        return os.environ.get(named.strip("${}"), "")
+    return str(Path(named).expanduser())
 
 
 def _look_up(host: str, path: Path, *, is_wanted: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The paramiko library as the line, for machines without an ssh client: strict host keys, keys from files, no agent, no jumps.
+"""The paramiko library as the line, for machines without an ssh client: strict host keys, no jumps, the ssh-agent only when asked.
 
 Everything of paramiko runs in one thread that may be given up: none of its own timeouts bounds a request that is never answered. It reads a plain
 known_hosts and a plain ssh_config; what it would read wrongly it refuses, and says that openssh can do it.
@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import known, resolving
+from . import agent_keys, known, resolving
 from .conversation import Conversation
 from .destination import USUAL, Destination, Options
 from .known import USE_OPENSSH
+from .ssh_stages import SHELL
+from .ssh_words import named
 from .wire import LinkLost, command, visible
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ LOST_CODE = -1
 MEANINGS = (
     (r"BadHostKeyException", "the host key of {host} has changed (now {new}, known is {old})",
      "compare it with the host's own, then remove the old line of known_hosts"),
+    (r"opening channel", "{host} took the login and opened no session in time", "look at sshd there: it hangs, or the host does"),
+    (r"Authentication timeout", "{host} took the connection and did not answer the login in time",
+     "look there at what sshd asks for a login: a name service, or a command for keys, may hang"),
     (r"AuthenticationException|PasswordRequired|No authentication methods", "{host} refused the login: {words}",
      f"check user and key; paramiko uses key files without passphrase only: else {USE_OPENSSH}"),
     (r"ConnectionRefusedError", "{host} refused the connection: nothing listens on that port", "check that sshd runs there, and the port"),
@@ -79,7 +84,7 @@ def _follow(line: _Line, talk: Conversation) -> Iterator[dict[str, Any]]:
     while not talk.is_over:
         left_s = talk.stop - time.monotonic()
         if left_s <= 0:
-            raise talk.lost_at_deadline()
+            raise line.lost_at_deadline()
         with suppress(queue.Empty):
             kind, piece = line.heard.get(timeout=min(left_s, 0.2))
             if kind == "out":
@@ -101,6 +106,7 @@ class _Line(threading.Thread):
         self._remote = remote
         self._talk = talk
         self._socket: socket.socket | None = None
+        self._has_session = False
         self._has_hung_up = threading.Event()
 
     def run(self) -> None:
@@ -111,6 +117,12 @@ class _Line(threading.Thread):
         except Exception as failed:  # noqa: BLE001  # paramiko raises nearly anything; the main thread judges it
             ended = failed
         self._tell("ended", ended)
+
+    def lost_at_deadline(self) -> LinkLost:
+        """Return what to say when the deadline came first."""
+        if self._has_session and not self._talk.is_running:
+            return SHELL.lost(named(self.way.destination), self._talk.deadline_s, self._talk.last_words())
+        return self._talk.lost_at_deadline()
 
     def hang_up(self) -> None:
         """Let the thread close the channel, else cut the connection; a thread that stays even then is given up (it is a daemon)."""
@@ -135,6 +147,7 @@ class _Line(threading.Thread):
             if transport is None:
                 return LOST_CODE
             channel = transport.open_session(timeout=self._left_s())
+            self._has_session = True
             channel.exec_command(self._remote)
             return self._pump(channel)
         finally:
@@ -163,12 +176,20 @@ class _Line(threading.Thread):
             for name in entry.hostnames:
                 client.get_host_keys().add(name, entry.key.get_name(), entry.key)
         left_s = self._left_s()
+        if route.agent:
+            client._agent = agent_keys.open_agent(route.agent, min(CONNECT_S, left_s))  # type: ignore[attr-defined]  # noqa: SLF001  # else it opens its own, unbounded
         keys = [one for one in route.identities if Path(one).is_file()]
-        client.connect(
-            route.host, route.port, route.user or getpass.getuser(), sock=line, allow_agent=False,
-            key_filename=keys,  # type: ignore[arg-type]  # it takes a list; its types say a string
-            look_for_keys=not route.identities, timeout=left_s,
-            banner_timeout=min(CONNECT_S, BANNER_PART * left_s), auth_timeout=left_s, channel_timeout=left_s)
+        try:
+            client.connect(
+                route.host, route.port, route.user or getpass.getuser(), sock=line, allow_agent=bool(route.agent),
+                key_filename=keys,  # type: ignore[arg-type]  # it takes a list; its types say a string
+                look_for_keys=not route.identities, timeout=left_s,
+                banner_timeout=min(CONNECT_S, BANNER_PART * left_s), auth_timeout=left_s, channel_timeout=left_s)
+        except paramiko.SSHException:
+            transport = client.get_transport()
+            if transport is not None and not transport.remote_version:
+                raise TimeoutError from None  # it was no SSH server, however much it said
+            raise
 
     def _pump(self, channel: paramiko.Channel) -> int:
         """Move bytes until the command has ended or we hang up; return its exit code."""
@@ -193,11 +214,19 @@ class _Line(threading.Thread):
             self._tell("err", channel.recv_stderr(PIECE_BYTES))
             moved = True
         if self._talk.outgoing and channel.send_ready():
-            with suppress(TimeoutError):
-                sent = channel.send(bytes(self._talk.outgoing[:PIECE_BYTES]))
-                del self._talk.outgoing[:sent]
-                moved = sent > 0 or moved
+            moved = self._send(channel) > 0 or moved
         return moved
+
+    def _send(self, channel: paramiko.Channel) -> int:
+        """Send what the far side takes now, and return how many bytes are done with."""
+        try:
+            sent = channel.send(bytes(self._talk.outgoing[:PIECE_BYTES]))
+        except TimeoutError:
+            sent = 0
+        except OSError:  # the far side reads no more: its exit will say why
+            sent = len(self._talk.outgoing)
+        del self._talk.outgoing[:sent]
+        return sent
 
     def _tell(self, kind: str, value: Any) -> None:
         """Put what came where the main thread looks, unless it has hung up."""

@@ -13,6 +13,8 @@ from driftwatch.transports.wire import LinkLost
 from tests.lab.sshd import is_gone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from driftwatch.transports.wire import Shipment, Transport
     from tests.lab.sshd import Server
 
@@ -42,19 +44,39 @@ class Heard:
         return f"{self.lost.reason} | {self.lost.advice}"
 
 
-def listen(transport: Transport, shipment: Shipment, deadline_s: float) -> Heard:
-    """Take the whole stream. Whatever happened: it ended in time, and no child of this process is left."""
-    before, heard, began = own_children(), Heard(), time.monotonic()
+def take(transport: Transport, shipment: Shipment, deadline_s: float, watch: Callable[[dict[str, Any]], None] = lambda _: None) -> Heard:
+    """Take the whole stream and show each frame to the watcher."""
+    heard, began = Heard(), time.monotonic()
     try:
         for frame in transport.stream(shipment, deadline_s):
             heard.frames.append(frame)
+            watch(frame)
     except LinkLost as lost:
         heard.lost = lost
     heard.elapsed_s = time.monotonic() - began
+    return heard
+
+
+def listen(transport: Transport, shipment: Shipment, deadline_s: float) -> Heard:
+    """Take the whole stream. Whatever happened: it ended in time, and no child of this process is left."""
+    before = own_children()
+    heard = take(transport, shipment, deadline_s)
     heard.left = [pid for pid in own_children() - before if not is_gone(pid, 0.2)]
     assert heard.elapsed_s <= deadline_s + 2, heard
     assert heard.left == []
     return heard
+
+
+def processes_that_name(*marks: str) -> list[int]:
+    """Return the processes of this machine, here or on a test's "host", whose command line holds one of these texts."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                words = (entry / "cmdline").read_bytes()
+                if any(mark.encode() in words for mark in marks):
+                    found.append(int(entry.name))
+    return found
 
 
 def own_children() -> set[int]:

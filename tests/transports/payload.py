@@ -18,14 +18,20 @@ MAIN = """
 import json, os, signal, sys, threading, time
 
 def main(nonce, order):
-    act = json.loads(order)["act"]
+    order = json.loads(order)
+    act = order["act"]
+    globals()["ordered"] = order
+    if "ends_in_s" in order:
+        signal.alarm(order["ends_in_s"])
     def tell(kind, **more):
         os.write(1, ("\\x1eDW1 %s %s\\n" % (nonce, json.dumps(dict(more, frame=kind)))).encode())
     def lifeline():
         while os.read(0, 4096):
             pass
         os._exit(3)
-    tell("begin", pid=os.getpid(), home=os.environ.get("HOME"), python=sys.version.split()[0], order=json.loads(order))
+    tell("begin", pid=os.getpid(), home=os.environ.get("HOME"), python=sys.version.split()[0], order=order)
+    if order.get("facts_first"):
+        tell("facts", facts=[["a/first", 1]])
     if act != "deaf":
         threading.Thread(target=lifeline, daemon=True).start()
     globals()[act](tell)
@@ -36,13 +42,17 @@ def answer(tell):
     sys.stdout.flush()
     tell("facts", facts=[["a/b", 1]])
 
+def reads(tell):
+    with open(ordered["path"]) as file:
+        tell("text", text=file.read())
+
 def hang(tell):
     time.sleep(600)
 
 def deaf(tell):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    time.sleep(8)
+    time.sleep(15)
 
 def flood(tell):
     while True:
@@ -66,12 +76,25 @@ def raises(tell):
 def leaves(tell):
     sys.exit(1)
 
-def cut_the_line(tell):
+def sshd_above():
     pid = os.getpid()
     while open("/proc/%d/comm" % pid).read().strip() != "sshd":
         pid = int(open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[1])
-    os.kill(pid, signal.SIGKILL)
+    return pid
+
+def cut_the_line(tell):
+    time.sleep(0.5)
+    os.kill(sshd_above(), signal.SIGKILL)
     time.sleep(600)
+
+def stop_the_line(tell):
+    time.sleep(0.5)
+    os.kill(sshd_above(), signal.SIGSTOP)
+    time.sleep(600)
+
+def tells_much(tell):
+    for number in range(600):
+        tell("facts", facts=[["a/%d" % number, os.urandom(2000).hex()]])
 
 def holds_the_pipe(tell):
     if os.fork() == 0:

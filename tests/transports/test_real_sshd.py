@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from driftwatch.transports.wire import LinkLost
 from tests.lab.sshd import free_port, is_alive, is_gone, make_key, running_sshd
 from tests.transports.listen import listen, own_children, reach
 from tests.transports.payload import shipment
-from tests.transports.test_login_shells import old_pythons
 
 PYTHONS = [sys.executable]
 
@@ -27,24 +26,6 @@ def test_frames_come_from_the_host_and_nothing_is_left_there(way, server):
     assert (heard.kinds, heard.lost) == (["begin", "facts", "end"], None)
     assert heard.frames[0]["home"] == str(server.home)
     assert is_gone(heard.agent_pid)
-
-
-@pytest.mark.parametrize("bashrc", [
-    pytest.param("printf 'no newline at the end'; echo on stderr >&2", id="prints"),
-    pytest.param('read -r line; echo "read: $line"', id="reads a line of standard input"),
-    pytest.param(r"""printf '\036DW1 0000 {"frame":"end"}\n'""", id="forges a frame"),
-])
-def test_a_chatty_login_shell_breaks_no_frame(way, server, bashrc):
-    told = server.home / "bashrc-ran"
-    (server.home / ".bashrc").write_text(f"{bashrc}\ntouch {told}\n")
-    try:
-        heard = listen(reach(way, server), shipment("answer", PYTHONS), 5)
-        if not told.exists():
-            pytest.skip("the login shell here reads no ~/.bashrc under sshd (not bash, or bash without that option)")
-    finally:
-        (server.home / ".bashrc").unlink()
-        told.unlink(missing_ok=True)
-    assert heard.kinds == ["begin", "facts", "end"]
 
 
 def test_an_unknown_host_key_is_refused_with_what_to_do(way, server, tmp_path):
@@ -76,67 +57,6 @@ def test_a_refused_login_names_the_key_to_look_at(way, server, tmp_path):
     heard = listen(reach(way, server, identity=str(tmp_path / "stranger")), shipment("answer", PYTHONS), 5)
     assert f"127.0.0.1 port {server.port} refused the login" in heard.said
     assert "check user and key" in heard.said
-
-
-def test_a_host_without_python_is_told_with_what_was_tried(way, tmp_path):
-    (tmp_path / "bin").mkdir()
-    with running_sshd(tmp_path / "host", environment=f"PATH={tmp_path}/bin") as bare:
-        heard = listen(reach(way, bare), shipment("answer", ["python3", "/no/such/python3"]), 5)
-    assert "no Python on the host that starts: tried python3, /no/such/python3" in heard.said
-
-
-def test_a_host_with_an_old_python_only_is_told_with_its_version(way, tmp_path):
-    old = old_pythons()
-    if not old:
-        pytest.skip("no Python older than 3.8 here (looked in ~/.pyenv/versions and for /usr/bin/python2)")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").write_text(f'#!/bin/sh\nexec {old[-1]} "$@"\n')
-    (tmp_path / "bin" / "python3").chmod(0o755)
-    with running_sshd(tmp_path / "host", environment=f"PATH={tmp_path}/bin") as aged:
-        heard = listen(reach(way, aged), shipment("answer", ["python3"]), 5)
-    assert "only a too old Python on the host: " in heard.said
-    assert str(old[-1].parent) in heard.said
-
-
-def test_an_account_without_a_shell_is_told_in_its_own_words(way, tmp_path):
-    with running_sshd(tmp_path / "host", "ForceCommand echo This account is currently not available.; exit 1") as closed:
-        heard = listen(reach(way, closed), shipment("answer", PYTHONS), 5)
-    assert 'the login shell ended with code 1 before an agent could start; its last words: "This account is currently not available."' in heard.said
-
-
-def test_an_agent_that_hangs_is_left_at_the_deadline_and_what_it_told_is_kept(way, server):
-    heard = listen(reach(way, server), shipment("hang", PYTHONS), 2)
-    assert heard.kinds == ["begin"]
-    assert "the deadline of 2 s came in mid-run" in heard.said
-    assert is_gone(heard.agent_pid)
-
-
-def test_an_agent_that_drips_is_left_at_the_deadline(way, server):
-    heard = listen(reach(way, server), shipment("drip", PYTHONS), 2)
-    assert "the deadline of 2 s came in mid-run" in heard.said
-    assert is_gone(heard.agent_pid)
-
-
-def test_an_agent_that_hears_nothing_and_ignores_signals_does_not_hold_us(way, server):
-    heard = listen(reach(way, server), shipment("deaf", PYTHONS), 2)
-    assert "the deadline of 2 s came in mid-run" in heard.said
-    with suppress(ProcessLookupError):
-        os.kill(heard.agent_pid, signal.SIGKILL)
-
-
-@pytest.mark.parametrize("act", ["flood", "complain"])
-def test_a_flood_is_cut_off_at_64_mib(way, server, act):
-    heard = listen(reach(way, server), shipment(act, PYTHONS), 10)
-    assert "more than 64 MiB" in heard.said
-    assert is_gone(heard.agent_pid)
-
-
-def test_a_connection_that_is_cut_in_mid_run_is_told(way, server):
-    heard = listen(reach(way, server), shipment("cut_the_line", PYTHONS), 5)
-    assert heard.kinds == ["begin"]
-    assert "the connection to 127.0.0.1 broke in mid-run" in heard.said
-    assert heard.elapsed_s < 4
-    assert is_gone(heard.agent_pid)
 
 
 def test_an_agent_with_a_bug_is_told_in_its_own_words(way, server):

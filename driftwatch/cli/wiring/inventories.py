@@ -40,7 +40,7 @@ def member_jobs(members: Iterable[Member], wish: Wish, desk: Desk) -> list[Job]:
             wish, names={one.dest: one.name for one in found if one.name != one.dest}, profile=profile, pythons=wish.pythons or of_group.pythons,
             source=wish.source or of_group.source, deadlines_s={**of_group.deadlines_s, **wish.deadlines_s},
         )
-        jobs += host_jobs([one.dest for one in found], asked, _jumping(desk, of_group))
+        jobs += host_jobs([one.dest for one in found], asked, jumping(desk, of_group))
     return jobs
 
 
@@ -49,7 +49,7 @@ def destined_jobs(words: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
     return member_jobs(selected(words, desk), wish, desk) if words else host_jobs([LOCAL], wish, desk)
 
 
-def _jumping(desk: Desk, group: Group) -> Desk:
+def jumping(desk: Desk, group: Group) -> Desk:
     """Return the desk with the group's jump host among ssh's options; the user's own come first, so they win."""
     if group.jump is None:
         return desk
