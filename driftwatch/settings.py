@@ -23,7 +23,7 @@ SHARED_FILE = "pyproject.toml"
 OWN_TABLE = b"[tool.driftwatch"
 LARGEST_FILE = 1 << 20
 HOST_DEADLINE = "host"
-ROLE_LISTS = ("shared", "identity", "texts", "nearly", "versions")
+ROLE_LISTS = ("shared", "identity", "readings", "texts", "nearly", "versions")
 TRANSPORTS = ("openssh", "paramiko", "local", "docker", "podman", "kubectl", "slurm")
 _NAME = re.compile(r"[A-Za-z_]\w+", re.ASCII)
 

@@ -12,6 +12,8 @@ import pytest
 
 from driftwatch.capture.plan import offers
 from driftwatch.fleet.schedule import CRON_MARK
+from driftwatch.model import ProbeResult, Snapshot
+from driftwatch.store import document
 
 QUICK = ("--skip", ",".join(offer.probe.name for offer in offers() if offer.probe.name != "env"))  # what else is on this machine moves by itself
 HERE = os.uname().nodename
@@ -148,3 +150,11 @@ def test_units_are_written_where_systemd_reads_them_and_only_when_asked(cli):
         pytest.skip("as root the units would be written for the whole machine")
     assert "systemctl --user" in cli.run("schedule", "--install").stdout
     assert (cli.home / ".config/systemd/user/driftwatch-audit.timer").exists()
+
+
+def test_against_a_golden_host_only_what_the_role_shares_is_drift(good):
+    probes = {"env": ProbeResult("ok", tells=("env/*",)), "system": ProbeResult("ok", tells=("system/*",))}
+    golden = Snapshot("gold-1", "2026-03-04T03:12:00Z", probes=probes, facts={"env/SGLANG_A": "9", "env/HOSTNAME": "gold-1", "system/memory/total_kib": 1})
+    (good.home / "gold.json").write_bytes(document.to_bytes(golden))
+    told = json.loads(audit(good, "--against", "./gold.json", "--json", SGLANG_A="2", HOSTNAME="here").stdout)
+    assert [one["path"] for one in told["ways"][0]["differences"] if "SGLANG" in one["path"] or "HOSTNAME" in one["path"]] == ["env/SGLANG_A"]

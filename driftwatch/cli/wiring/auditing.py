@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from driftwatch.capture.plan import CaptureError
@@ -13,11 +13,14 @@ from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.jobs import Job
 from driftwatch.cli.wiring.keeping import Keeping, keep
 from driftwatch.cli.wiring.progress import Progress, shown
+from driftwatch.cli.wiring.roles import are_two_hosts, role_of, shared_changes
+from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.running import Done, do_jobs
 from driftwatch.cli.wiring.sides import read_one
 from driftwatch.cli.wiring.snapshotting import finished
 from driftwatch.cli.wiring.stopping import STOPPED, Stop
 from driftwatch.compare.change import Change
+from driftwatch.compare.peers_align import renamed
 from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.explanation import Explanation
@@ -37,7 +40,6 @@ from driftwatch.store.names import is_label
 DEFAULT_AGAINST = "good"
 DEFAULT_FAIL_ON = "drift"
 EVERYTHING = ("*", "*/*")
-Narrow = Callable[[Snapshot, Snapshot], Sequence[Change]]
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,10 @@ def check(question: Question) -> None:
 class Round:
     """One audit while it runs: the hosts that ended are in it, and nothing of their facts is."""
 
-    def __init__(self, question: Question, desk: Desk, narrow: Narrow | None = None) -> None:
-        self._question, self._desk, self._narrow = question, desk, narrow
-        self._rules = load_rules(())
+    def __init__(self, question: Question, desk: Desk) -> None:
+        self._question, self._desk = question, desk
+        self._rules = load_rules(load_folders(desk.settings.rules))
+        self._role = role_of(desk.settings)
         self._audit = Audit(self._explain)
         self._golden = None if is_label(question.against) else read_one(question.against, desk)
         self._kept: dict[str, Told] = {}
@@ -115,13 +118,19 @@ class Round:
             said = getattr(refused, "what", str(refused))
             self._audit.take_without(answered.host, "no baseline", f"{said}; driftwatch tag {self._question.against} {answered.ref or 'REF'}", answered)
             return
-        changes = None if self._narrow is None else self._narrow(baseline, answered.snapshot)
-        full = differing(baseline, answered.snapshot, self._desk.settings.audit.ignore, changes)
+        known, changes = self._shared(baseline, answered.snapshot)
+        full = differing(known, answered.snapshot, self._desk.settings.audit.ignore, changes)
         seen = full.without(told.acknowledged) if told.acknowledged else full
-        whole = replace(answered, baseline=baseline, baseline_ref=baseline_ref)
+        whole = replace(answered, baseline=known, baseline_ref=baseline_ref)
         self._audit.take(whole, seen, told)
         unknown = tuple(glob for silent in full.silent for glob in silent.below)
         self._kept[answered.host] = told_states.after(told, seen.keys, unknown, full.keys.values())
+
+    def _shared(self, baseline: Snapshot, snapshot: Snapshot) -> tuple[Snapshot, Sequence[Change] | None]:
+        """Return the baseline, and of another machine's only what the role of both shares, its GPUs under this one's names."""
+        if not are_two_hosts(baseline, snapshot):
+            return baseline, None
+        return renamed(baseline, snapshot), shared_changes(baseline, snapshot, self._role)
 
     def _baseline(self, host: str) -> tuple[str, Snapshot]:
         if self._golden is not None:

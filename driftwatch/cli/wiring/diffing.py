@@ -11,6 +11,7 @@ from driftwatch.agent.redact import Redactor
 from driftwatch.cli.wiring.clone import commits_between
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.roles import are_two_hosts, between_hosts, role_of
 from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.sides import read_all
 from driftwatch.compare.change import Change
@@ -112,13 +113,14 @@ def _read_sets(question: Question, desk: Desk) -> Pair:
 
 def _take_now(host: str, desk: Desk) -> tuple[Snapshot, str]:
     from driftwatch.cli.wiring.jobs import Wish, host_jobs  # noqa: PLC0415  # only --now captures
+    from driftwatch.cli.wiring.keeping import Keeping, keep  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.running import do_jobs  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.snapshotting import finished  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.stopping import Stop  # noqa: PLC0415  # as above
 
     jobs = host_jobs(["local" if host == os.uname().nodename else host], Wish(), desk)
     taken = finished(next(do_jobs(jobs, 1, Stop(), lambda *_: None)).snapshot)
-    return taken, desk.store.save(taken).ref
+    return taken, keep(taken, Keeping(), desk)
 
 
 def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
@@ -128,14 +130,24 @@ def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
 
 def explain_case(pair: Pair, question: Question, desk: Desk) -> tuple[Case, Explanation]:
     """Return what a pair is to the rules, and its explanation with the answers to what was asked."""
-    every = compare(pair.good, pair.bad) if pair.changes is None else pair.changes
+    known, every = _compared(pair, desk)
     changes = tuple(change for change in every if not question.only or matches(change.path, question.only))
     shown = _shown(question, pair.bad, desk)
     folders = (*desk.settings.rules, *map(Path, question.rules))
     commits = commits_between(question.repo, moved_heads(changes)) if question.repo is not None else {}
-    case = Case(pair.good, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace)
+    case = Case(known, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace)
     explanation = explain(case, load_rules(load_folders(folders)))
+    explanation = replace(explanation, good=replace(explanation.good, id=pair.good.id))
     return case, replace(explanation, asked=answers(case, explanation, question.ask)) if question.ask else explanation
+
+
+def _compared(pair: Pair, desk: Desk) -> tuple[Snapshot, tuple[Change, ...]]:
+    """Return the good side and the changes; between two machines their names, addresses and serials are no changes, and their GPUs stand side by side."""
+    if pair.changes is not None:
+        return pair.good, pair.changes
+    if are_two_hosts(pair.good, pair.bad):
+        return between_hosts(pair.good, pair.bad, role_of(desk.settings))
+    return pair.good, compare(pair.good, pair.bad)
 
 
 def moved_heads(changes: Iterable[Change]) -> list[tuple[str, str]]:

@@ -1,0 +1,92 @@
+"""Two tools call one thing by two names, and one thing must not look like two."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftwatch.compare.aligned import aligned
+from driftwatch.compare.pair import compare
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import Known
+from tests.explain.cases import package, snapshot
+
+CHECK_ENV = """Python: 3.10.12 (main, Nov 20 2023, 15:14:05) [GCC 11.4.0]
+CUDA available: True
+GPU 0: NVIDIA H100 80GB HBM3
+GPU 0 Compute Capability: 9.0
+CUDA_HOME: /usr/local/cuda
+PyTorch: 2.6.0+cu124
+sglang: 0.4.6.post1
+sgl_kernel: 0.1.0
+flashinfer: 0.2.5
+numpy: 2.2.5
+zmq: 26.4.0
+PIL: 11.2.0
+multipart: 0.0.20
+vllm: Module Not Found
+ulimit soft: 1048576
+"""
+PIP_LIST = """$ pip list
+Package           Version
+----------------- -----------
+flashinfer-python 0.2.5
+numpy             2.2.5
+pillow            11.2.0
+python-multipart  0.0.20
+pyzmq             26.4.0
+sgl-kernel        0.1.0
+sglang            0.4.6.post1
+torch             2.6.0
+"""
+TABLE = """+---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 535.104.05             Driver Version: 535.104.05   CUDA Version: 12.2     |
+|-----------------------------------------+----------------------+----------------------+
+|   0  NVIDIA H100 80G...             On  | 00000000:19:00.0 Off |                    0 |
+| N/A   30C    P0              70W / 700W |      0MiB / 81559MiB |      0%      Default |
+|                                         |                      |             Disabled |
++-----------------------------------------+----------------------+----------------------+
+"""
+CSV = """name, uuid, pci.bus_id, memory.total [MiB]
+NVIDIA H100 80GB HBM3, GPU-11111111-2222-3333-4444-555555555555, 00000000:19:00.0, 81559 MiB
+"""
+
+
+def moved(good: str, bad: str) -> dict[str, str]:
+    return {one.path: one.kind for one in compare(read_dump(good, "good"), read_dump(bad, "bad")) if not one.is_folded and one.kind != "unknown"}
+
+
+@pytest.mark.parametrize("sides", [(CHECK_ENV, PIP_LIST), (PIP_LIST, CHECK_ENV)])
+def test_a_module_is_neither_added_nor_removed_where_the_other_tool_tells_its_distribution(sides):
+    assert moved(*sides) == {}
+
+
+def test_a_distribution_that_moved_is_seen_behind_its_modules_name():
+    assert moved(CHECK_ENV.replace("flashinfer: 0.2.5", "flashinfer: 0.2.3"), PIP_LIST) == {"packages/flashinfer-python/version": "changed"}
+
+
+def test_a_name_that_one_tool_did_not_find_and_the_other_does_not_list_is_no_open_question():
+    assert "packages/vllm/version" not in {one.path for one in compare(read_dump(CHECK_ENV, "good"), read_dump(PIP_LIST, "bad"))}
+
+
+def test_a_gpu_told_by_index_is_the_one_told_by_uuid_where_both_tell_its_address():
+    good, bad = read_dump(TABLE, "good"), read_dump(CSV, "bad")
+    assert moved(TABLE, CSV) == {}
+    assert aligned(good, bad)[0].get("gpus/GPU-11111111-2222-3333-4444-555555555555/memory_total_mib") == Known(81559)
+
+
+def test_a_gpu_told_by_index_alone_is_not_compared():
+    assert not [path for path in moved(CHECK_ENV, CSV) if path.startswith("gpus/")]
+
+
+def test_snapshots_without_a_second_name_are_left_as_they_are():
+    one = snapshot(package("torch", "2.9.1"))
+    assert aligned(one, one) == (one, one)
+
+
+@pytest.mark.parametrize(("path", "good", "bad", "is_same"), [
+    ("git/sglang/head", "1a2b3c4", "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d", True), ("git/sglang/head", "1a2b3c", "1a2b3c4d5e", False),
+    ("git/sglang/head", "1a2b3c5", "1a2b3c4d5e6f", False), ("gpus/GPU-1/name", "NVIDIA H100 80G...", "NVIDIA H100 80GB HBM3", True),
+    ("gpus/GPU-1/name", "NVIDIA H100 80G...", "NVIDIA H200", False), ("gpus/GPU-1/name", "NVIDIA H100", "NVIDIA H100 NVL", False),
+])
+def test_a_text_that_a_tool_shortened_is_the_one_that_it_begins(path, good, bad, is_same):
+    assert (compare(snapshot({path: good}), snapshot({path: bad})) == ()) is is_same
