@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from driftwatch.compare.change import Change
-from driftwatch.explain.explanation import Event, Explanation, NotChecked, RuledOut, Side, Subject, Sum, Suspect
+from driftwatch.explain.explanation import Event, Explanation, NotChecked, RuledOut, Side, Subject, Sum, Suspect, Term
 from driftwatch.explain.words import count
 from driftwatch.report import words
 from driftwatch.report.page import Page, measure, pad
 
 WORD_STYLE = MappingProxyType({"LIKELY": "verdict", "SEVERAL": "verdict", "DRIFT": "warn", "SAME": "same", "UNKNOWN": "warn"})
 MARK_STYLE = MappingProxyType({"~": "unknown", "+": "good", "-": "bad", "!": "bad", "=": "good", "?": "unknown"})
-MARKS = MappingProxyType({"changed": "~", "added": "+", "removed": "-", "unknown": "?"})
 SHOWN_SUSPECTS = 5
 SHOWN_RULED_OUT = 12
 SHOWN_CHANGES = 5
@@ -23,14 +22,20 @@ LABEL_COLUMNS = 24
 PATH_COLUMNS = 36
 LEAST_TEXT = 24
 _FACTS = re.compile(r", (\d+) facts?$")
-MORE = "more: --all · --format json -o diff.json"
+MORE = "more: --all · --format html -o diff.html · --format markdown"
 
 
-def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -> str:
-    """Return the whole report, ending with one line feed; with ``all_changes`` every suspect and every change, folded ones too."""
+def render(explanation: Explanation, page: Page, *, all_changes: bool = False, is_brief: bool = False, has_weights: bool = False) -> str:
+    """Return the whole report, ending with one line feed; with ``all_changes`` every suspect and every change, folded ones too.
+
+    ``is_brief``: only the verdict and a line for each suspect, nothing at all for SAME. ``has_weights``: each suspect's confidence and each term's weight.
+    """
+    if is_brief:
+        return _brief(explanation, page)
+    shown = _with_weights(explanation) if has_weights else explanation
     sections = (
         ("ASKED", _asked(explanation, page)),
-        ("SUSPECTS", _suspects(explanation.suspects, page, is_whole=all_changes)),
+        ("SUSPECTS", _suspects(shown.suspects, page, is_whole=all_changes)),
         ("RULED OUT", _ruled_out(explanation.ruled_out, page, is_whole=all_changes)),
         ("NOT CHECKED", _not_checked(explanation.not_checked, page, is_whole=all_changes)),
         ("OTHER CHANGES", _other_changes(explanation, page, is_whole=all_changes)),
@@ -45,6 +50,26 @@ def render(explanation: Explanation, page: Page, *, all_changes: bool = False) -
         lines += _gaps_in_short(explanation, page)
         lines.append(page.paint("dim", page.say(MORE)))
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _brief(explanation: Explanation, page: Page) -> str:
+    """Return the findings alone: the verdict, and what is blamed; an empty text where there is none."""
+    if explanation.word == "SAME":
+        return ""
+    lines = _verdict(explanation, page)
+    for rank, suspect in enumerate(explanation.suspects[:SHOWN_SUSPECTS], 1):
+        lines += page.wrap(_heading(suspect), f"{rank:>2} {suspect.strength:<7}", " " * 10)
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _with_weights(explanation: Explanation) -> Explanation:
+    """Return the explanation with its numbers in the sentences: a suspect's confidence, and the log-odds of each term."""
+    suspects = []
+    for one in explanation.suspects:
+        terms = tuple(replace(term, says=f"{term.says} ({term.weight:+.2f})") for term in one.because)
+        prior = Term(f"before any evidence ({one.prior:+.2f}); all together a confidence of {one.confidence:.3f}", 0.0)
+        suspects.append(replace(one, because=(*terms, prior)))
+    return replace(explanation, suspects=tuple(suspects))
 
 
 def _sides(explanation: Explanation, page: Page) -> list[str]:
@@ -93,6 +118,11 @@ def _suspects(suspects: Sequence[Suspect], page: Page, *, is_whole: bool) -> lis
     return lines + (["", *page.wrap(f"and {count(rest, 'more suspect')}, none of them stronger: --all", " " * 10, " " * 10)] if rest else [])
 
 
+def suspect_lines(rank: int, suspect: Suspect, page: Page) -> list[str]:
+    """Return one suspect as it is drawn here, for reports about many hosts."""
+    return _suspect(rank, suspect, page)
+
+
 def _suspect(rank: int, suspect: Suspect, page: Page) -> list[str]:
     heading = page.wrap(_heading(suspect), f"{rank:>2} {suspect.strength:<7}", " " * 10)
     lines = [page.paint("head", row) for row in heading]
@@ -110,12 +140,9 @@ def _suspect(rank: int, suspect: Suspect, page: Page) -> list[str]:
 
 def _heading(suspect: Suspect) -> str:
     """Return what is blamed and both values; a disagreement inside one host is drawn with ≠, and no values where neither side has one."""
-    what = f"{suspect.layer}: {suspect.fact}" if suspect.layer else suspect.fact
-    if suspect.good in (None, "") and suspect.bad in (None, ""):
-        return what
-    absent = words.absent_word(suspect.subject.kind)
-    good, bad = words.say_value(suspect.good, absent=absent), words.say_value(suspect.bad, absent=absent)
-    return f"{what}  {good} {'≠' if suspect.mark == '!' else '→'} {bad}"
+    fact, good, bad = words.say_sides(suspect)
+    what = f"{suspect.layer}: {fact}" if suspect.layer else fact
+    return f"{what}  {good} {'≠' if suspect.mark == '!' else '→'} {bad}" if good or bad else what
 
 
 def _sum(work: Sum, page: Page) -> list[str]:
@@ -174,17 +201,7 @@ def _alike(entries: Sequence[NotChecked]) -> list[list[NotChecked]]:
 
 
 def _other_changes(explanation: Explanation, page: Page, *, is_whole: bool) -> list[str]:
-    return [line for event in (*explanation.events, *_alone(explanation, is_whole=is_whole)) for line in _event(event, page, is_whole=is_whole)]
-
-
-def _alone(explanation: Explanation, *, is_whole: bool) -> Iterator[Event]:
-    """Yield one event for the changes that no event holds and no suspect rests on, so that none is lost; unread sides stand under NOT CHECKED."""
-    told = {change.path for event in explanation.events for change in event.changes}
-    told |= {path for suspect in explanation.suspects for term in suspect.because for path in term.facts}
-    seen = (change for change in explanation.changes if change.path not in told)
-    rest = tuple(change for change in seen if is_whole or not (change.is_folded or change.kind == "unknown"))
-    if rest:
-        yield Event("by themselves", rest)
+    return [line for event in (*explanation.events, *words.alone(explanation, is_whole=is_whole)) for line in _event(event, page, is_whole=is_whole)]
 
 
 def _event(event: Event, page: Page, *, is_whole: bool) -> list[str]:
@@ -203,7 +220,7 @@ def _event(event: Event, page: Page, *, is_whole: bool) -> list[str]:
 
 
 def _change(change: Change, columns: int, page: Page) -> list[str]:
-    mark = MARKS[change.kind]
+    mark = words.MARKS[change.kind]
     good, bad = words.say_answer(change.good, change.path), words.say_answer(change.bad, change.path)
     value = change.detail or {"+": bad, "-": good}.get(mark, f"{good} → {bad}")
     path = page.say(words.say_path(change.path))

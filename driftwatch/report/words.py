@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from driftwatch.explain.explanation import Asked, Explanation, NotChecked, Side, Subject, strength_of
+from driftwatch.explain.explanation import Asked, Event, Explanation, NotChecked, Side, Subject, Suspect, strength_of
 from driftwatch.explain.words import count
 from driftwatch.model import Answer, Known, Unknown, answer, is_unknown
 
 VALUE_LIMIT = 160
+MARKS = MappingProxyType({"changed": "~", "added": "+", "removed": "-", "unknown": "?"})
 SAYS_ENOUGH = ("package", "file", "env-var", "probe", "library", "mount")
 ABSENT_WORDS = MappingProxyType({"env": "unset", "env-var": "unset", "launch-arg": "not given", "args": "not given", "given": "not given"})
 GIT_STATES = MappingProxyType({"??": "untracked", "M": "modified", "A": "added", "D": "deleted", "R": "renamed", "U": "unmerged"})
@@ -34,7 +36,7 @@ def _say_flat(value: Any, absent: str) -> str:
     """Return a list or an object without its brackets and without what it says is not there: ``count 1, pids 4121``."""
     if isinstance(value, list) and value:
         return ", ".join(_say(one, absent) for one in value)
-    if isinstance(value, dict) and value and not is_unknown(value) and "keyed" not in value:
+    if isinstance(value, dict) and value and not is_unknown(value) and not {"keyed", "masked"} & set(value):
         return ", ".join(f"{key} {_say_flat(one, absent)}" for key, one in sorted(value.items()) if one is not None) or "{}"
     return _say(value, absent)
 
@@ -48,8 +50,8 @@ def _say(value: Any, absent: str) -> str:
         return f"? ({say_status(value.status)})"
     if is_unknown(value):
         return _say(answer(value), absent)
-    if isinstance(value, dict) and set(value) == {"keyed"}:
-        return f"secret {str(value['keyed']).rpartition(':')[2][:7]}"
+    if isinstance(value, dict) and set(value) in ({"keyed"}, {"masked"}):
+        return f"secret {str(value['keyed']).rpartition(':')[2][:7]}" if "keyed" in value else "secret, masked"
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=True)
 
 
@@ -100,6 +102,24 @@ def say_subject(subject: Subject) -> str:
     if subject.kind in SAYS_ENOUGH or kind in subject.name.replace("-", " ").lower():
         return subject.name
     return f"{kind} {subject.name}"
+
+
+def say_sides(suspect: Suspect) -> tuple[str, str, str]:
+    """Return what is blamed and both values in words; two empty ones where neither side has a value."""
+    if suspect.good in (None, "") and suspect.bad in (None, ""):
+        return suspect.fact, "", ""
+    absent = absent_word(suspect.subject.kind)
+    return suspect.fact, say_value(suspect.good, absent=absent), say_value(suspect.bad, absent=absent)
+
+
+def alone(explanation: Explanation, *, is_whole: bool) -> Iterator[Event]:
+    """Yield one event for the changes that no event holds and no suspect rests on, so that none is lost; unread sides stand under NOT CHECKED."""
+    told = {change.path for event in explanation.events for change in event.changes}
+    told |= {path for suspect in explanation.suspects for term in suspect.because for path in term.facts}
+    seen = (change for change in explanation.changes if change.path not in told)
+    rest = tuple(change for change in seen if is_whole or not (change.is_folded or change.kind == "unknown"))
+    if rest:
+        yield Event("by themselves", rest)
 
 
 def _as_argument(name: str) -> str:

@@ -62,9 +62,9 @@ def test_a_snapshot_is_read_from_standard_input(cli, snapshot_file):
     assert cli.run("show", "-", "driver/version", typed=snapshot_file("x.json").read_text()).stdout == "driver/version  580.95.05\n"
 
 
-def test_what_was_not_answered_is_shown_as_unknown_and_is_exit_3(cli, snapshot_file):
+def test_what_was_not_answered_is_told_beside_the_answer_and_is_exit_3(cli, snapshot_file):
     ran = cli.run("show", snapshot_file("x.json"), "gpus/count")
-    assert (ran.returncode, ran.stdout) == (3, "gpus/count  ? timeout: nvml: no answer in 20 s\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "? gpus/count  timeout: nvml: no answer in 20 s\n")
 
 
 def test_what_is_known_to_be_absent_is_shown_as_absent(cli, snapshot_file):
@@ -73,7 +73,8 @@ def test_what_is_known_to_be_absent_is_shown_as_absent(cli, snapshot_file):
 
 
 def test_show_names_the_probes_that_could_have_told_more(cli, snapshot_file):
-    assert "? nvml  timeout: no answer in 20 s\n" in cli.run("show", snapshot_file("x.json")).stdout
+    assert "? nvml  timeout: no answer in 20 s\n" in cli.run("show", snapshot_file("x.json"), "--all").stdout
+    assert "? probe nvml  timeout: no answer in 20 s\n" in cli.run("show", snapshot_file("x.json"), "gpus/*").stderr
 
 
 def test_show_as_json_is_the_whole_snapshot(cli, snapshot_file):
@@ -82,7 +83,7 @@ def test_show_as_json_is_the_whole_snapshot(cli, snapshot_file):
 
 
 def test_show_takes_a_recorded_host(cli, recorded):
-    assert "driver/module/version  580.95.05" in cli.run("show", recorded()).stdout
+    assert "driver/module/version  580.95.05" in cli.run("show", recorded(), "--all").stdout
 
 
 def test_an_answer_goes_to_the_file_of_out(cli, snapshot_file):

@@ -15,8 +15,9 @@ import typer
 from driftwatch.cli.wiring import given
 from driftwatch.cli.wiring.given import Given
 from driftwatch.report.page import Page
-from driftwatch.settings import Environment, Settings, load_settings, store_root
-from driftwatch.store.files import FileStore
+from driftwatch.settings import Environment, Settings, cache_folder, load_settings, store_place
+from driftwatch.store.opening import is_url, open_store
+from driftwatch.store.seam import Store
 
 DEFAULT_WIDTH = 80
 
@@ -27,7 +28,7 @@ class Desk:
 
     given: Given
     settings: Settings
-    store: FileStore
+    store: Store
     page: Page
     side_page: Page
 
@@ -44,7 +45,9 @@ def open_desk(ctx: typer.Context, formats: Sequence[str] = given.FORMATS) -> Des
     page = _page(options, settings.environment, sys.stdout)
     if is_to_file:
         page = replace(page, color=options.color == "always", unicode=True)
-    return Desk(options, settings, FileStore(store_root(settings, options.store)), page, _page(options, settings.environment, sys.stderr))
+    place = store_place(settings, options.store)
+    store = open_store(place, cache_folder() if is_url(place) else Path())
+    return Desk(options, settings, store, page, _page(options, settings.environment, sys.stderr))
 
 
 def _folder() -> Path:

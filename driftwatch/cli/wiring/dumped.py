@@ -32,7 +32,9 @@ def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
     try:
         return read_dump(decode(data), short, read_as=_known(read_as))
     except NoDump as none:
-        raise StoreError(f"{short} is no snapshot, and no dump that is known: {none}", name, ADVICE) from None
+        why, _, kinds = str(none).partition(f"{short} was searched for ")
+        what = f"{short} is no snapshot, and no dump that is known{': ' if why else ''}{why}"
+        raise StoreError(what, name, f"{ADVICE}{': ' if kinds else ''}{kinds}") from None
 
 
 def snapshot_of_log(path: Path, read_as: str | None = None) -> Snapshot | None:

@@ -52,7 +52,7 @@ class SeveralFaults(Exception):
 def tell(failed: Exception) -> list[Told]:
     """Return an exception as what is told of it. One that no room raises on purpose is our own fault."""
     if isinstance(failed, SeveralFaults):
-        return [told for one in failed.faults for told in tell(one)]
+        return list(dict.fromkeys(told for one in failed.faults for told in tell(one)))
     for name in _names(failed):
         if name in CODES:
             told = [str(getattr(failed, key, "")) for key in ("what", "where", "do")]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from driftwatch.report.page import Page
 
 FIRST = "text"
-WHOLE = "all_changes"
 _RENDER = re.compile(r"^def render\(explanation", re.MULTILINE)
 
 
@@ -26,7 +25,8 @@ def report_formats() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (name != FIRST, name)))
 
 
-def load_render(name: str, *, is_whole: bool) -> Callable[[Explanation, Page], str]:
-    """Return the function that renders a format; with ``is_whole`` every change is shown, where the format leaves any out."""
+def load_render(name: str, *, is_whole: bool, is_brief: bool = False, has_weights: bool = False) -> Callable[[Explanation, Page], str]:
+    """Return the function that renders a format, with those of the wishes that it knows: every change, only the findings, the weights too."""
     render: Callable[..., str] = importlib.import_module(f"{report.__name__}.{name}").render
-    return partial(render, all_changes=True) if is_whole and WHOLE in (render.__kwdefaults__ or {}) else render
+    wishes = {"all_changes": is_whole, "is_brief": is_brief, "has_weights": has_weights}
+    return partial(render, **{wish: True for wish, is_wanted in wishes.items() if is_wanted and wish in (render.__kwdefaults__ or {})})

@@ -9,11 +9,18 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.store import durable
 from driftwatch.store.errors import NOT_STORED, StoreError
+
+if TYPE_CHECKING:
+    from driftwatch.model import Snapshot
+
+T = TypeVar("T")
 
 PAGER = "less -FRX"
 SCREEN = (80, 24)
@@ -26,6 +33,13 @@ def answer(desk: Desk, text: str) -> None:
         write_file(str(desk.given.out), text.encode("utf-8", "backslashreplace"))
     elif not _page_through(desk, text):
         print_text(text)
+
+
+def without_names(told: T, snapshots: Iterable[Snapshot]) -> T:
+    """Return what is told without what tells whose machines the snapshots are of (``--anonymise``)."""
+    from driftwatch.report.anonymous import anonymise  # noqa: PLC0415  # only for those who ask
+
+    return anonymise(told, snapshots)
 
 
 def print_text(text: str) -> None:

@@ -12,7 +12,7 @@ from driftwatch.store.known_digests import load_known, save_known
 def recall(desk: Desk, host: str) -> Known:
     """Return the source files that are known of a host."""
     try:
-        return load_known(desk.store, host)
+        return load_known(desk.store.local, host)
     except StoreError as refused:
         desk.say(f"note: {refused.what} ({refused.where}); every source file of {host} is hashed")
         return {}
@@ -23,6 +23,6 @@ def remember(desk: Desk, snapshot: Snapshot) -> None:
     if snapshot.source != "snapshot":
         return
     try:
-        save_known(desk.store, snapshot)
+        save_known(desk.store.local, snapshot)
     except StoreError as refused:
         desk.say(f"note: {refused.what} ({refused.where}); the next snapshot hashes every source file again")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.keeping import store_address
 from driftwatch.cli.wiring.output import write_file
 from driftwatch.fleet.schedule import SERVICE, TIMER, Timing, cron_line, service_unit, timer_unit, with_line
 
@@ -67,7 +68,7 @@ def _argv(wanted: Wanted, desk: Desk) -> list[str]:
     config = [f"--config={desk.settings.file.absolute()}"] if desk.settings.file is not None else []
     told = [f"--against={wanted.against}"] if wanted.against else []
     told += ["--only-new"] if wanted.only_new else []
-    store = str(desk.store.root.absolute())
+    store = store_address(desk)
     return [sys.executable, "-m", "driftwatch", "audit", "--quiet", f"--store={store}", *config, *told, *(["--", *wanted.hosts] if wanted.hosts else [])]
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from driftwatch.cli.wiring.desk import Desk
+from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.telling import unanswered
-from driftwatch.model import Snapshot, Unknown, matches, to_document
+from driftwatch.model import Snapshot, Unknown, is_unknown, matches, to_document
 from driftwatch.report.facts import render_facts
-from driftwatch.report.page import Page
+from driftwatch.report.words import say_value
 
 UNANSWERED = 3
+CHECK_ENV = "check-env"
+FORMATS = ("text", "json", CHECK_ENV)
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,11 @@ class Shown:
 
     facts: dict[str, Any]
     silent: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """Return the facts that are known, those that are known to be absent too."""
+        return {path: value for path, value in self.facts.items() if not is_unknown(value)}
 
 
 def pick(snapshot: Snapshot, glob: str | None) -> Shown:
@@ -45,19 +55,63 @@ def _words(status: str, reason: str) -> str:
     return status.replace("_", " ") + (f": {reason}" if reason else "")
 
 
-def as_text(shown: Shown, page: Page) -> str:
-    """Return the facts as lines, then the probes that gave no answer."""
-    lines = [page.paint("unknown", page.say(f"? {name}  {why}")) for name, why in sorted(shown.silent.items())]
-    return render_facts(shown.facts, page) + "".join(line + "\n" for line in lines)
+def show_facts(snapshot: Snapshot, globs: Sequence[str], desk: Desk, *, is_bare: bool) -> tuple[str, int]:
+    """Return the facts that fit any of the globs, one a line, and the exit code: 3 where a glob fits nothing that is known.
+
+    What is not known is told beside the answer.
+    ``is_bare``: values alone, an absent one as an empty line.
+    """
+    shown = [pick(snapshot, glob) for glob in globs]
+    answered = {path: value for one in shown for path, value in one.answered.items()}
+    for path, value in sorted({path: value for one in shown for path, value in one.facts.items() if is_unknown(value)}.items()):
+        desk.say(f"? {path}  {_words(str(value['unknown']), str(value.get('reason', '')))}")
+    for name, why in sorted({name: why for one in shown for name, why in one.silent.items()}.items()):
+        desk.say(f"? probe {name}  {why}")
+    code = max(map(code_of, shown), default=0)
+    if is_bare:
+        return "".join(desk.page.say(say_value(answered[path], absent="", limit=None)) + "\n" for path in sorted(answered)), code
+    return render_facts(answered, desk.page), code
 
 
-def as_json(snapshot: Snapshot, shown: Shown, glob: str | None) -> str:
-    """Return the whole snapshot as JSON, or with a glob the facts that fit it."""
-    document = {**to_document(snapshot), "id": snapshot.id} if glob is None else {"facts": shown.facts, "unanswered": shown.silent}
-    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+def show_whole(snapshot: Snapshot, desk: Desk, *, has_all: bool) -> str:
+    """Return the snapshot on one page, every fact a line, or in the layout of check_env; JSON is the whole document."""
+    if desk.given.format == "json":
+        return json.dumps({**to_document(snapshot), "id": snapshot.id}, indent=1, sort_keys=True) + "\n"
+    if desk.given.format == CHECK_ENV:
+        return _as_check_env(snapshot, desk)
+    if has_all:
+        shown = pick(snapshot, None)
+        lines = [desk.page.paint("unknown", desk.page.say(f"? {name}  {why}")) for name, why in sorted(shown.silent.items())]
+        return render_facts(shown.facts, desk.page) + "".join(line + "\n" for line in lines)
+    from driftwatch.report.overview import render_overview  # noqa: PLC0415  # only where it is drawn
+
+    return render_overview(snapshot, desk.page)
+
+
+def _as_check_env(snapshot: Snapshot, desk: Desk) -> str:
+    from driftwatch.report.check_env import left_out, render_check_env  # noqa: PLC0415  # only where it is asked for
+
+    for row in left_out(snapshot):
+        desk.say(f"note: no row for {row}")
+    return render_check_env(snapshot, desk.page)
+
+
+def facts_as_json(snapshot: Snapshot, globs: Sequence[str]) -> tuple[str, int]:
+    """Return the facts that fit as JSON, with the probes that could have told more, and the exit code."""
+    shown = [pick(snapshot, glob) for glob in globs]
+    facts = {path: value for one in shown for path, value in one.facts.items()}
+    silent = {name: why for one in shown for name, why in one.silent.items()}
+    return json.dumps({"facts": facts, "unanswered": silent}, indent=1, sort_keys=True) + "\n", max(map(code_of, shown), default=0)
 
 
 def code_of(shown: Shown) -> int:
     """Return 3 where nothing can be shown because it was not answered, else 0."""
-    answered = [value for value in shown.facts.values() if not (isinstance(value, dict) and "unknown" in value)]
-    return 0 if answered or not (shown.silent or shown.facts) else UNANSWERED
+    return 0 if shown.answered or not (shown.silent or shown.facts) else UNANSWERED
+
+
+def check_use(globs: Sequence[str], desk: Desk, *, is_bare: bool) -> None:
+    """Raise UsageFault for options of `show` that do not go together."""
+    if is_bare and not globs:
+        raise UsageFault("--value prints the values of facts, and none is named", do="driftwatch show REF --value driver/version")
+    if globs and desk.given.format == CHECK_ENV:
+        raise UsageFault("--format check-env prints a whole snapshot, so no fact can be named beside it", do="leave one of them away")

@@ -9,6 +9,7 @@ from pathlib import Path
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.dumped import snapshot_of, snapshot_of_log
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
+from driftwatch.cli.wiring.sound import load_sound
 from driftwatch.model import Snapshot
 from driftwatch.settings import SettingsError
 from driftwatch.store import document
@@ -52,7 +53,7 @@ def _try_one(ref: str, desk: Desk, read_as: str | None) -> Snapshot | Exception:
 
 def _read(reference: Reference, desk: Desk, read_as: str | None = None) -> Snapshot:
     if reference.entry is not None:
-        return desk.store.load(reference.entry)
+        return load_sound(reference.entry, desk)
     if reference.path is None:
         return _read_stdin(read_as)
     if reference.kind == "recorded":

@@ -11,13 +11,14 @@ from typing import Any
 
 from driftwatch.cli.wiring import telling
 from driftwatch.cli.wiring.desk import Desk
-from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.cli.wiring.jobs import Job
-from driftwatch.cli.wiring.keeping import Keeping, keep
+from driftwatch.cli.wiring.keeping import Keeping, keep_as
 from driftwatch.cli.wiring.progress import Progress, shown
 from driftwatch.cli.wiring.running import Done, do_jobs
 from driftwatch.cli.wiring.stopping import STOPPED, Stop
 from driftwatch.model import Snapshot
+from driftwatch.store.errors import NOT_STORED, StoreError
 from driftwatch.store.labels import label_names
 from driftwatch.symptom import of_snapshot
 
@@ -26,14 +27,18 @@ INCOMPLETE = 3
 
 @dataclass(frozen=True)
 class Kept:
-    """A job that ended and the reference under which its snapshot is found."""
+    """A job that ended, the reference under which its snapshot is found, and why it could not be stored."""
 
     done: Done
     ref: str
+    failed: StoreError | None = None
 
 
 def take_and_keep(jobs: Sequence[Job], at_once: int, keeping: Keeping, desk: Desk) -> int:
-    """Take the snapshots, keep and tell each as it ends, and return the exit code: 0 all answered, 3 not all, 130 stopped."""
+    """Take the snapshots, keep and tell each as it ends, and return the exit code: 0 all answered, 3 not all, 130 stopped.
+
+    One that could not be stored does not hold the others up: what failed is raised at the end (code 4).
+    """
     if keeping.out not in (None, "-") and len(jobs) > 1:
         raise UsageFault(f"--out {keeping.out} is one file, and {len(jobs)} hosts are asked", do="name one host, or let the store keep them")
     began, stop = time.monotonic(), Stop()
@@ -47,12 +52,23 @@ def take_and_keep(jobs: Sequence[Job], at_once: int, keeping: Keeping, desk: Des
             _tell(kept[-1], columns, desk)
     code = STOPPED if stop.is_asked else _code(kept)
     _close(kept, keeping, desk, elapsed_s=time.monotonic() - began, code=code)
+    if faults := {one.failed.what: one.failed for one in kept if one.failed is not None}:
+        raise SeveralFaults(list(faults.values()))
     return code
 
 
 def _keep(done: Done, keeping: Keeping, desk: Desk) -> Kept:
     snapshot = finished(done.snapshot, keeping.note)
-    return Kept(replace(done, snapshot=snapshot), keep(snapshot, keeping, desk))
+    if keeping.label is not None and telling.is_unreachable(snapshot):
+        desk.say(f"note: {done.host} told nothing, so it is not tagged {keeping.label}")
+        keeping = replace(keeping, label=None)
+    try:
+        ref, stored = keep_as(snapshot, keeping, desk)
+    except StoreError as failed:
+        if failed.code != NOT_STORED:
+            raise
+        return Kept(replace(done, snapshot=snapshot), "", failed)
+    return Kept(replace(done, snapshot=stored), ref)
 
 
 def finished(snapshot: Snapshot, note: str = "") -> Snapshot:
@@ -71,6 +87,8 @@ def _tell(kept: Kept, columns: int, desk: Desk) -> None:
 
 
 def _code(kept: Sequence[Kept]) -> int:
+    if any(one.failed for one in kept):
+        return NOT_STORED
     return INCOMPLETE if any(telling.unanswered(one.done.snapshot) for one in kept) else 0
 
 
