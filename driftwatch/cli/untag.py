@@ -9,6 +9,8 @@ import typer
 from driftwatch.cli.wiring.completing import complete_ref
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.keeping import who
+from driftwatch.settings import utc_now
 from driftwatch.store.labels import drop_label
 
 
@@ -18,5 +20,5 @@ def command(ctx: typer.Context, *, ref: Annotated[str, typer.Argument(metavar="H
     host, at, name = ref.rpartition("@")
     if not at or not host:
         raise UsageFault(f"{ref!r} names no tag", do="HOST@TAG, as in: driftwatch untag gpu-a@good")
-    drop_label(desk.store, host, name)
+    drop_label(desk.store, host, name, set_at=utc_now(), by=who())
     return 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 CONFIG = """\
-ListenAddress 127.0.0.1
+{more}
+{addresses}
 Port {port}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
@@ -39,8 +41,8 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 LogLevel ERROR
+MaxStartups 200
 SetEnv HOME={home} {environment}
-{more}
 """
 
 
@@ -53,6 +55,7 @@ class Server:
     user: str
     folder: Path
     home: Path
+    addresses: tuple[str, ...] = ("127.0.0.1",)
 
     @property
     def identity(self) -> str:
@@ -84,8 +87,17 @@ def _can_unshare() -> bool:
     return shutil.which("unshare") is not None and subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an sshd listens, and the login shell that its users have ("": their own)."""
+
+    port: int = 0
+    addresses: tuple[str, ...] = ("127.0.0.1",)
+    shell: str = ""
+
+
 @contextmanager
-def running_sshd(folder: Path, *more: str, environment: str = "", port: int = 0) -> Iterator[Server]:
+def running_sshd(folder: Path, *more: str, environment: str = "", place: Place = Place()) -> Iterator[Server]:  # it is frozen
     """Run an sshd with these further lines of configuration; ``environment`` holds NAME=VALUE for the sessions."""
     require_sshd()
     home = folder / "home"
@@ -93,19 +105,34 @@ def running_sshd(folder: Path, *more: str, environment: str = "", port: int = 0)
     for name in ("host_key", "client_key"):
         make_key(folder / name)
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
-    port = port or free_port()
+    port = place.port or free_port()
     config = folder / "sshd_config"
-    config.write_text(CONFIG.format(port=port, folder=folder, home=home, environment=environment, more="\n".join(more)))
+    listen = "\n".join(f"ListenAddress {one}" for one in place.addresses)
+    config.write_text(CONFIG.format(addresses=listen, port=port, folder=folder, home=home, environment=environment, more="\n".join(more)))
     with (folder / "sshd.log").open("wb") as log:
-        server = subprocess.Popen([*_own_run(), SSHD, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        argv = [*_own_system(folder, place.shell), SSHD, "-D", "-e", "-f", str(config)]
+        server = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
-        _wait_for(port, server, folder / "sshd.log")
-        told = Server(port, server.pid, getpass.getuser(), folder, home)
-        told.know(f"[127.0.0.1]:{port} {told.host_key}")
+        _wait_for((place.addresses[0], port), server, folder / "sshd.log")
+        told = Server(port, server.pid, getpass.getuser(), folder, home, place.addresses)
+        told.know(*(f"[{one}]:{port} {told.host_key}" for one in place.addresses))
         yield told
     finally:
         end_tree(server.pid)
         server.wait(5)
+        for pid in _strays(home):
+            end_tree(pid)
+
+
+def _strays(home: Path) -> list[int]:
+    """Return what sessions of an sshd left running: sshd does not end them, but they have its HOME."""
+    found, mark = [], b"HOME=" + os.fsencode(home)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
 
 
 def make_key(path: Path) -> None:
@@ -118,17 +145,31 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _own_run() -> list[str]:
-    """Return what goes before sshd so that it finds /run/sshd without our making one in the system."""
-    if os.geteuid() != 0 or Path("/run/sshd").is_dir():
-        return []
-    return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"', "sh"]
+def why_no_shell() -> str:
+    """Return why no login shell can be given to the users of a test's sshd, or ""."""
+    return "" if os.geteuid() == 0 and _can_unshare() else "another login shell wants an own /etc/passwd: root and a mount namespace"
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+def _own_system(folder: Path, shell: str) -> list[str]:
+    """Return what goes before sshd so that it finds /run/sshd, and the login shell in /etc/passwd, without our changing the system."""
+    own_run = "mount -t tmpfs none /run && mkdir -m 755 /run/sshd" if os.geteuid() == 0 and not Path("/run/sshd").is_dir() else ""
+    own_users = f"mount --bind {shlex.quote(str(_users(folder, shell)))} /etc/passwd" if shell else ""
+    steps = [step for step in (own_run, own_users) if step]
+    return ["unshare", "--mount", "sh", "-c", " && ".join([*steps, 'exec "$@"']), "sh"] if steps else []
+
+
+def _users(folder: Path, shell: str) -> Path:
+    """Return a copy of /etc/passwd in which we have this login shell."""
+    lines = [line.split(":") for line in Path("/etc/passwd").read_text().splitlines()]
+    made = folder / "passwd"
+    made.write_text("".join(":".join([*line[:6], shell] if line[0] == getpass.getuser() else line) + "\n" for line in lines))
+    return made
+
+
+def _wait_for(where: tuple[str, int], server: subprocess.Popen[bytes], log: Path) -> None:
     stop = time.monotonic() + 5
     while time.monotonic() < stop:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as line:
+        with suppress(OSError), socket.create_connection(where, timeout=1) as line:
             if line.recv(4) == b"SSH-":
                 return
         if server.poll() is not None:
