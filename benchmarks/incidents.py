@@ -1,8 +1,8 @@
 """How high driftwatch ranks the known culprit of public software incidents: good and bad dump, sometimes a log, with what it was in case.json.
 
-python benchmarks/incidents.py [--table] [FOLDER]. Prints the figures of docs/accuracy.md; ends with 1 where a bar is missed. No weight is fitted by a
-program, so there is nothing to leave out and fit again; what stands in for it is printed as *shaken*: the same ranking with every single term's weight
-off by up to 40 %, and *without a rule*: the worst top-1 and top-3 when any one rule is taken away.
+python benchmarks/incidents.py [--table] [FOLDER]. Prints the figures of docs/accuracy.md; ends with 1 where a bar is missed. Printed
+beside them: *shaken*, the same ranking with every single term's weight off by up to 40 %, and *without a rule*, the worst top-1 and top-3 when any one
+rule is taken away. Fitted weights, and what is left when an incident is left out of the fit, are fit_weights.py's.
 """
 
 from __future__ import annotations
@@ -71,13 +71,18 @@ def incidents(folder: Path) -> list[Incident]:
 
 
 def explained(incident: Incident, way: str, rules: Sequence[Rule], sides: tuple[str, str] = ("good.txt", "bad.txt")) -> Explanation:
-    """Return the explanation of an incident, asked with its log and class, with its class alone, or with neither."""
+    """Return the explanation of an incident."""
+    return explain(asked(incident, way, sides), rules)
+
+
+def asked(incident: Incident, way: str, sides: tuple[str, str] = ("good.txt", "bad.txt")) -> Case:
+    """Return an incident as a case, asked with its log and class, with its class alone, or with neither."""
     good, bad = (read_dump((incident.folder / side).read_text(encoding="utf-8"), side) for side in sides)
     log = incident.folder / "log.txt"
     text = log.read_text(encoding="utf-8") if way == "log" and log.exists() else ""
     found = classify(text) if text else None
     symptom = None if way == "none" else replace(found or Symptom(), klass=incident.klass)
-    return explain(Case(good, bad, compare(good, bad), symptom, way if symptom else None, trace=trace_of(text) if text else ""), rules)
+    return Case(good, bad, compare(good, bad), symptom, way if symptom else None, trace=trace_of(text) if text else "")
 
 
 def is_culprit(incident: Incident, subject: Subject) -> bool:

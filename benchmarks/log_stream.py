@@ -1,13 +1,17 @@
 """How fast a long server log is read: ``python benchmarks/log_stream.py [--mb 1000] [--rounds 3] [--work DIR]``.
 
-The log is made on the spot: a start, then lines of decoding and requests, then a failure. It is read as ``diff --log`` reads it, in a process of its own,
-and beside it in the same rounds by ``grep -c ERROR`` and ``wc -l``. Goals: at least 150 MB/s, at most 100 MiB.
+The logs are made on the spot: a start, then lines of one kind, then a failure. The kinds: decoding and requests; lines alike that say nothing of serving;
+prompts and requests, where hardly a line is like another; and words that are all unlike and say nothing of serving, the worst there is. Each is read as
+``diff --log`` reads it, in a process of its own, and beside it in the same rounds by ``grep -c ERROR`` and ``wc -l``. Goals: at least 150 MB/s, at most
+100 MiB.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
+import string
 import sys
 import tempfile
 from collections.abc import Callable
@@ -44,6 +48,24 @@ def quiet_lines(number: int) -> str:
     return f"[2026-02-26 15:{number // 60 % 60:02d}:{number % 60:02d} TP{number % 8}] Prefetch of block {number} kept for {number * 2654435761 % 2**32:08x}\n"
 
 
+def prompt_lines(number: int) -> str:
+    """Return a line with a prompt, like no other, and of every fourth request its end."""
+    clock = f"INFO 02-26 15:{number // 60 % 60:02d}:{number % 60:02d}"
+    line = f"{clock} [logger.py:39] Received request cmpl-{number * 2654435761 % 2**64:016x}: prompt: '{words(number, 30)}', params: SamplingParams(n=1)\n"
+    return line if number % 4 else line + f'INFO:     10.0.3.{number % 250}:{40000 + number % 20000} - "POST /v1/completions HTTP/1.1" 200 OK\n'
+
+
+def unlike_lines(number: int) -> str:
+    """Return a line like no other that says nothing of serving."""
+    return f"[2026-02-26 15:{number // 60 % 60:02d}:{number % 60:02d} TP{number % 8}] {words(number, 12)}\n"
+
+
+def words(number: int, count: int) -> str:
+    """Return words of small letters that a number stands for, no two numbers the same."""
+    draw = random.Random(number)
+    return " ".join("".join(draw.choices(string.ascii_lowercase, k=6)) for _ in range(count))
+
+
 def write_log(path: Path, size: int, line: Callable[[int], str]) -> None:
     """Write a log of that many bytes."""
     body = "".join(map(line, range(100_000)))
@@ -63,7 +85,9 @@ def main() -> None:
     given = parser.parse_args()
     compile_all(ROOT / "driftwatch")
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        for name, line in (("a log that served", lines), ("a log that says nothing of serving", quiet_lines)):
+        for name, line in (
+            ("a log that served", lines), ("a log that says nothing of serving", quiet_lines), ("prompts and requests", prompt_lines),
+            ("lines all unlike that say nothing of serving", unlike_lines)):
             measure(name, Path(folder) / "server.log", (given.mb * 1_000_000, line), given.rounds)
 
 

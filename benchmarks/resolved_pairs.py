@@ -10,16 +10,27 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from itertools import combinations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tests/generated/resolved"
 UV = "uv>=0.8,<1"
 TARGET = ("--python-version", "3.12", "--python-platform", "x86_64-manylinux_2_28", "--no-header", "--no-annotate", "--quiet")
-SETS: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {
-    "sglang-0.5.2": (("sglang==0.5.2", "torch==2.8.0", "transformers==4.56.1"), ("2025-09-20", "2025-11-20")),
-    "vllm-0.10.2": (("vllm==0.10.2",), ("2025-09-20", "2025-12-01")),
-    "transformers-serving": (("torch==2.7.1", "transformers>=4.52,<5", "fastapi", "uvicorn[standard]", "accelerate"), ("2025-07-01", "2025-11-01")),
+SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "sglang-0.4.9": (("sglang[srt]==0.4.9.post2", "torch==2.7.1"), ("2025-07-20", "2025-09-20", "2025-12-20")),
+    "sglang-0.5.2": (("sglang==0.5.2", "torch==2.8.0", "transformers==4.56.1"), ("2025-09-20", "2025-11-20", "2026-02-10")),
+    "sglang-0.5.5": (("sglang==0.5.5",), ("2025-11-15", "2026-01-15", "2026-04-15")),
+    "vllm-0.8.5": (("vllm==0.8.5.post1",), ("2025-05-10", "2025-07-10", "2025-10-10")),
+    "vllm-0.9.2": (("vllm==0.9.2",), ("2025-07-20", "2025-09-20", "2025-12-20")),
+    "vllm-0.10.2": (("vllm==0.10.2",), ("2025-09-20", "2025-12-01", "2026-03-01")),
+    "vllm-0.11.0": (("vllm==0.11.0",), ("2025-10-10", "2025-12-10", "2026-03-10")),
+    "transformers-serving": (
+        ("torch==2.7.1", "transformers>=4.52,<5", "fastapi", "uvicorn[standard]", "accelerate"), ("2025-07-01", "2025-11-01", "2026-03-01")),
+    "embeddings": (("sentence-transformers", "fastapi", "uvicorn[standard]", "prometheus-fastapi-instrumentator"), ("2025-06-01", "2025-10-01", "2026-02-01")),
+    "ray-serve": (("ray[serve]==2.48.0", "vllm==0.10.0"), ("2025-08-01", "2025-10-15", "2026-01-15")),
+    "trainer": (("trl", "peft", "accelerate", "datasets", "bitsandbytes", "torch==2.8.0"), ("2025-09-01", "2025-12-01", "2026-03-01")),
+    "gateway": (("litellm[proxy]", "openai", "anthropic", "huggingface-hub"), ("2025-07-01", "2025-10-01", "2026-01-01")),
 }
 
 
@@ -49,7 +60,7 @@ def moved(good: str, bad: str) -> int:
 
 
 def main() -> None:
-    """Resolve each set twice and print what came out."""
+    """Resolve each set as of its dates and print what came out; two dates of one set are a pair."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the dumps for the tests")
     given = parser.parse_args()
@@ -59,13 +70,11 @@ def main() -> None:
             return
         print("| set | good | bad | distributions | moved |\n|---|---|---|---|---|")
         for name, (requirements, dates) in SETS.items():
-            sides = [resolve(uv, requirements, date) for date in dates]
-            if sides[0] is None or sides[1] is None:
-                continue
-            print(f"| {name} | {dates[0]} | {dates[1]} | {sides[1].count('==')} | {moved(sides[0], sides[1])} |")
-            for side, text in zip(("good", "bad"), sides, strict=True):
-                if given.write and text:
-                    (KEPT / f"{name}.{side}.txt").write_text(text)
+            found = {date: text for date in dates if (text := resolve(uv, requirements, date)) is not None}
+            for good, bad in combinations(found, 2):
+                print(f"| {name} | {good} | {bad} | {found[bad].count('==')} | {moved(found[good], found[bad])} |", flush=True)
+            for date, text in found.items() if given.write else ():
+                (KEPT / f"{name}.{date}.txt").write_text(text)
 
 
 if __name__ == "__main__":

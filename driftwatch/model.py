@@ -248,13 +248,20 @@ def from_document(document: Any) -> Snapshot:
     found = content_id(document)
     if found != document["id"]:
         raise ModelError(f"its content gives the id {found[:19]}…, but it says {document['id'][:19]}…: it was changed after it was written")
-    return _build(document)
+    return _identified(document)
 
 
 def from_checked(document: Any) -> Snapshot:
     """Return the snapshot that a JSON object of format 1 holds, as :func:`from_document` does, for whoever has checked its id himself."""
     _check_shape(document)
-    return _build(document)
+    return _identified(document)
+
+
+def _identified(document: dict[str, Any]) -> Snapshot:
+    """Return a snapshot whose id is known, so that it is not worked out again."""
+    built = _build(document)
+    built.__dict__["id"] = document["id"]
+    return built
 
 
 def _check_shape(document: Any) -> None:

@@ -15,7 +15,8 @@ SYMPTOM_CLASSES = ("oom", "startup-crash", "import-error", "runtime-crash", "han
 
 # a fault of a kernel or of the machine: it stopped the program while it ran, be it during the start
 _FAULT = re.compile(
-    r"illegal (?:instruction|memory access|address)|misaligned address|device-side assert|CUDNN_STATUS_|CUBLAS_STATUS_|Segmentation fault|Bus error|ECC error",
+    r"illegal (?:instruction|memory access|address)|misaligned address|device-side assert|CUDNN_STATUS_|CUBLAS_STATUS_|Segmentation fault|Bus error|ECC error"
+    r"|unspecified launch failure|launch timed out and was terminated",
     re.IGNORECASE)
 _MOST_FRAMES = 60
 _UNFINISHED = re.compile(r"(?:(\d{1,2})%.*\|.*\[\d+:\d\d|\bbegin\b|\bWaiting for\b|\bInitializing\b)", re.IGNORECASE)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from driftwatch.settings import SettingsError, load_settings, read_environment, report_time, store_root, utc_now
+from driftwatch.settings import SettingsError, load_settings, read_environment, report_time, store_place, utc_now
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ def test_variables_say_whether_colour_is_wanted(variables, color):
 
 def test_the_store_is_the_options_then_the_variables_then_the_files(home):
     (home / "work/driftwatch.toml").write_text('store = "/file"\n')
-    assert str(store_root(load(home))) == "/file"
-    assert str(store_root(load(home, DRIFTWATCH_STORE="/variable"))) == "/variable"
-    assert str(store_root(load(home, DRIFTWATCH_STORE="/variable"), "file:///option")) == "/option"
+    assert store_place(load(home)) == "/file"
+    assert store_place(load(home, DRIFTWATCH_STORE="/variable")) == "/variable"
+    assert store_place(load(home, DRIFTWATCH_STORE="/variable"), "s3://option/x") == "s3://option/x"
 
 
 def test_a_report_calls_now_what_source_date_epoch_says():

@@ -7,10 +7,15 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from driftwatch.model import Snapshot, Unknown
+from driftwatch.model import Answer, Known, Snapshot, Unknown
+from driftwatch.other_names import NOT_UNDER_THIS_NAME
 
 FIRST_HAND = frozenset({"snapshot", "recorded-host"})
 _VERSION_PATH = re.compile(r"(?:pythons/[^/]+/)?packages/[^/]+/version|torch/version")
+_COMMIT_PATH = re.compile(r"git/[^/]+/head|packages/[^/]+/commit")
+_NAME_PATH = re.compile(r"gpus/[^/]+/name|system/cpu/model|pci/[^/]+/name")
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
+_DOTS = re.compile(r"\s*\.{2,3}\Z")
 _DIGEST = re.compile(r"\[secret hmac-sha256:[0-9a-f]+\]")
 MASKED = Unknown("not_recorded", "a secret of which no digest is told: two of them cannot be compared")
 OTHER_KEY = Unknown("not_recorded", "a secret, kept under another store key on the other side: the two cannot be compared")
@@ -35,6 +40,21 @@ def is_same_version(one: Any, other: Any) -> bool:
 def is_same_thing(path: str, good: Any, bad: Any) -> bool:
     """Tell whether two unequal values from two sources still say the same: ``2.6.0`` where the other tool prints ``2.6.0+cu124``."""
     return _VERSION_PATH.fullmatch(path) is not None and is_same_version(good, bad)
+
+
+def is_shortened(path: str, good: Any, bad: Any) -> bool:
+    """Tell whether one of two texts is the other, cut by the tool that printed it: a commit of seven and more digits, a GPU's name that ends in dots."""
+    if not isinstance(good, str) or not isinstance(bad, str):
+        return False
+    short, long = sorted((good, bad), key=len)
+    if _COMMIT_PATH.fullmatch(path):
+        return _ABBREVIATED.fullmatch(short) is not None and long.startswith(short)
+    return _NAME_PATH.fullmatch(path) is not None and _DOTS.search(short) is not None and long.startswith(_DOTS.sub("", short))
+
+
+def is_asked_in_vain(good: Answer, bad: Answer) -> bool:
+    """Tell whether a tool found nothing of a name that the other side does not have either: whatever it goes by is compared under that name."""
+    return any(isinstance(one, Unknown) and one.reason == NOT_UNDER_THIS_NAME and other == Known(None) for one, other in ((good, bad), (bad, good)))
 
 
 def have_one_key(good: Snapshot, bad: Snapshot) -> bool:

@@ -147,7 +147,7 @@ def _first_below(moved: Mapping[str, Change]) -> dict[str, str]:
 
 def _folded(change: Change, moved: Mapping[str, Change], first_below: Mapping[str, str], *, is_volatile: bool) -> Change:
     if is_volatile:
-        return replace(change, is_folded=True)
+        return Change(change.path, change.kind, change.good, change.bad, is_folded=True, follows=change.follows, detail=change.detail)
     if change.kind == "unknown":
         return change
     leader = _leader(change, moved, first_below)

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftwatch.compare import equal
+from driftwatch.compare.aligned import aligned
 from driftwatch.compare.change import Change, Kind
 from driftwatch.compare.fold import folded
 from driftwatch.compare.nested import difference
+from driftwatch.compare.profiles import sides_asked
 from driftwatch.model import ANSWERED, Answer, Known, Snapshot, Unknown, is_unknown
+from driftwatch.other_names import asker_of
 
 _COMPANIONS = {"text_file": "text_version", "imported_file": "imported_version"}  # told together with the other one, or not at all
 _OF_ANY_SERVER = frozenset({"log", "args", "running", "leftovers"})  # what is known of a server that does not run
@@ -33,6 +36,7 @@ class _Sides:
 
 def compare(good: Snapshot, bad: Snapshot) -> tuple[Change, ...]:
     """Return every fact that is not the same on both sides, sorted by path; volatile and following ones are folded, not left out."""
+    good, bad = aligned(good, bad)
     first_hand = {good.source, bad.source} <= equal.FIRST_HAND
     sides = _Sides(good, bad, first_hand, equal.are_two_sources(good, bad), equal.have_one_key(good, bad))
     nowhere = _servers_nowhere(good, bad)
@@ -65,18 +69,28 @@ def _servers_nowhere(good: Snapshot, bad: Snapshot) -> tuple[str, ...]:
 def _changed(sides: _Sides, path: str) -> Change | None:
     good, bad = _answer(sides.good, sides.bad, path, sides=sides), _answer(sides.bad, sides.good, path, sides=sides)
     if isinstance(good, Unknown) or isinstance(bad, Unknown):
-        _note_unknown(sides, path, good, bad)
+        if not equal.is_asked_in_vain(good, bad):
+            _note_unknown(sides, path, good, bad)
         return None
-    if good.value == bad.value or (sides.is_lenient and equal.is_same_thing(path, good.value, bad.value)):
+    if good.value == bad.value or equal.is_shortened(path, good.value, bad.value):
         return None
-    if _is_told_in_vain(good.value, bad.value):
-        sides.unknown[path] = (good, equal.MASKED)
+    if sides.is_lenient and equal.is_same_thing(path, good.value, bad.value):
         return None
-    if not sides.has_one_key and equal.differ_in_secrets_only(good.value, bad.value):
-        sides.unknown[path] = (good, equal.OTHER_KEY)
+    incomparable = _incomparable(sides, path, good, bad)
+    if incomparable is not None:
+        sides.unknown[path] = incomparable
         return None
     kind: Kind = "added" if good.value is None else "removed" if bad.value is None else "changed"
     return Change(path, kind, good, bad)
+
+
+def _incomparable(sides: _Sides, path: str, good: Known, bad: Known) -> tuple[Answer, Answer] | None:
+    """Return what stands for two unequal values that tell of no change: asked on one side only, masked, or kept under two keys."""
+    if _is_told_in_vain(good.value, bad.value):
+        return good, equal.MASKED
+    if not sides.has_one_key and equal.differ_in_secrets_only(good.value, bad.value):
+        return good, equal.OTHER_KEY
+    return sides_asked(sides.good, sides.bad, path)
 
 
 def _is_told_in_vain(good: Any, bad: Any) -> bool:
@@ -151,7 +165,9 @@ def _place(side: Snapshot, other: Snapshot, path: str) -> str:
     owner = side.owner(path)
     if owner is None or side.probes[owner].status in ANSWERED:
         owner = other.owner(path)
-    return path if owner is None else f"probes/{owner}"
+    if owner is None:
+        return path
+    return f"probes/{asker_of(owner, path)}"
 
 
 def _add_probes(sides: _Sides) -> None:
@@ -167,7 +183,8 @@ def _open(sides: _Sides, path: str) -> Change:
     if path.startswith("probes/"):
         name = path.removeprefix("probes/")
         one, other = _of_probe(sides.good, name), _of_probe(sides.bad, name)
-        if isinstance(one, Unknown) or isinstance(other, Unknown):
+        is_asked = name in sides.good.probes or name in sides.bad.probes
+        if is_asked and (isinstance(one, Unknown) or isinstance(other, Unknown)):
             good, bad = one, other
     elif path in sides.covered:
         told = Known(f"{sides.covered[path]} facts")

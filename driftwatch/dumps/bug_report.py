@@ -136,6 +136,6 @@ def _of_file(path: str, body: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 
 FORMAT = Format(
-    name="nvidia-bug-report", find=find, parse=parse, looks_like="nvidia-bug-report.log",
+    name="nvidia-bug-report", find=find, parse=parse, looks_like="nvidia-bug-report.log", marks=("NVIDIA bug report log file",),
     never_prints=("packages/*", "torch/*", "servers/*", "env/*", "git/*", "sources/*"),
 )

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driftwatch.dumps.format import FENCE, NoDump
+from driftwatch.dumps.variants import unquoted, variants
 
 LARGEST_TEXT = 16 << 20
 LONGEST_LINE = 1 << 18
 MOST_LINES = 400_000
-QUOTE_LEVELS = 3
-FEWEST_QUOTED = 3
-FEWEST_PREFIXED = 4
-MOSTLY = 0.6
 MOST_STRANGE = 0.02
 _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_BREAK = re.compile(r"<br ?/?>[ \t]{0,4}(?=\n|\Z)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([_*#~])")
+_TYPED_SIGNS = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})  # an editor's quotation marks
 _FENCE = re.compile(r"\s*(?:```|~~~)[`~]*\s*[\w+.-]*\s*\Z")
 _TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|blockquote|samp|kbd)(?: [^<>\n]{0,200})?/?>|<!--[^\n]{0,500}?-->", re.IGNORECASE)
 _BLOCK_TAG = re.compile(r"</?(?:details|summary|pre|br|p|div|blockquote)\b", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]\s]{1,200})\]\((?:https?://|mailto:)[^()\s]{1,400}\)")
-_QUOTE = re.compile(r"\s{0,3}>(?: |\Z|(?=>))")
-_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|DEFAULT)"
-_PREFIXES = tuple(re.compile(one) for one in (
-    rf"\[?(?:{_LEVEL}\s{{1,4}})?{_TIME}\]?(?:\s{{1,4}}\[?{_LEVEL}\]?)?(?:\s[-|:])?\s?",
-    r"[\w.-]{1,80}\s{0,40}\|\s?",
-    r"[A-Z][a-z]{2}\s{1,2}\d{1,2}\s\d\d:\d\d:\d\d\s[\w.-]{1,80}\s[\w./@-]{1,80}(?:\[\d+\])?:\s",
-    r"\([\w=,.: -]{1,120}\)\s",
-    r"\[[\w:.-]{1,40}\]:?\s",
-    r"[A-Z]\d{4}\s\d\d:\d\d:\d\d\.\d+\s+\d+\s[\w./-]+:\d+\]\s",
-    rf"{_LEVEL}\s{{1,4}}\d\d-\d\d\s\d\d:\d\d:\d\d\s\[?[\w./-]+:\d+\]\s",
-    r"\s{0,8}\d{1,5}[ \t]{1,4}(?=\S)",
-))
 _STARTS = re.compile(  # where the first line of a dump can follow other text, because a line end was lost
     r"Collecting environment information\.\.\.|Python: \d\.\d+\.\d+ [(|]|\+-{20,}|(?<=\S)Package\s{2,}Version\s*\Z|nvcc: NVIDIA \(R\) Cuda compiler"
     r"|# packages in environment at |(?<=[^=\s\[])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
@@ -62,20 +48,19 @@ def decode(data: bytes) -> str:
 
 
 def clean(text: str) -> tuple[Lines, ...]:
-    """Return a paste as lines: as it is and, where most of its lines share a kind of prefix, once more without that."""
+    """Return a paste as lines: as it is and, where most of its lines share what was put around them, also without that."""
     _admit(text)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").replace("\u200b", "")
-    text = _LINK.sub(r"\1", _ESCAPES.sub("", text)).replace("\\_", "_")
+    text = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", _ESCAPES.sub("", text)).translate(_TYPED_SIGNS))
     for entity, sign in _ENTITIES:
         text = text.replace(entity, sign)
     is_whole = text.endswith("\n")
-    lines = _unquoted(text.split("\n"))
+    lines = unquoted(_BREAK.sub("", text).split("\n"))
     if len(lines) > MOST_LINES:
         raise NoDump(f"it has {len(lines):,} lines, and a dump of at most {MOST_LINES:,} is read")
     if max(map(len, lines)) > LONGEST_LINE:
         raise NoDump(f"it has a line of {max(map(len, lines)):,} characters, and at most {LONGEST_LINE:,} are read")
-    bare = _without_prefix(lines)
-    return tuple(Lines(tuple(_plain(one)), is_whole) for one in ((lines,) if bare is None else (lines, bare)))
+    return tuple(Lines(tuple(_plain(one)), is_whole) for one in variants(lines))
 
 
 def _admit(text: str) -> None:
@@ -85,37 +70,6 @@ def _admit(text: str) -> None:
         raise NoDump("it is empty")
     if "\0" in text or len(_STRANGE.findall(text)) > MOST_STRANGE * len(text) + 20:
         raise NoDump("it is no text: it holds bytes that no text has")
-
-
-def _unquoted(lines: list[str]) -> list[str]:
-    """Return lines without ``> `` where at least three in a row have it: a single one is a shell's prompt."""
-    for _ in range(QUOTE_LEVELS):
-        marks = [_QUOTE.match(line) for line in lines]
-        if not any(marks):
-            break
-        runs = _run_lengths([mark is not None for mark in marks])
-        lines = [line[mark.end():] if mark and run >= FEWEST_QUOTED else line for line, mark, run in zip(lines, marks, runs, strict=True)]
-    return lines
-
-
-def _run_lengths(flags: Sequence[bool]) -> list[int]:
-    """Return for each flag how many in a row are like it."""
-    lengths: list[int] = []
-    for flag in flags:
-        lengths.append(lengths[-1] + 1 if lengths and flags[len(lengths) - 1] == flag else 1)
-    for at in range(len(lengths) - 2, -1, -1):
-        if flags[at] == flags[at + 1]:
-            lengths[at] = lengths[at + 1]
-    return lengths
-
-
-def _without_prefix(lines: list[str]) -> list[str] | None:
-    """Return lines without the kind of prefix that most of them have; None where they have none."""
-    filled = [line for line in lines if line.strip() and not _FENCE.match(line)]
-    for prefix in _PREFIXES:
-        if sum(prefix.match(line) is not None for line in filled) >= max(FEWEST_PREFIXED, MOSTLY * len(filled)):
-            return [prefix.sub("", line, count=1) if prefix.match(line) else line for line in lines]
-    return None
 
 
 def _plain(lines: list[str]) -> list[str]:

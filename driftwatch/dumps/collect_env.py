@@ -28,6 +28,7 @@ _KEYS = {
     "cuDNN version": "cudnn/version", "HIP runtime version": "hip/runtime", "MIOpen runtime version": "miopen/version",
     "Is XPU available": "torch/xpu_available", "Is XNNPACK available": "torch/xnnpack", "Caching allocator config": "torch/allocator_config",
     "ROCM Version": "rocm/version", "Neuron SDK Version": "neuron/version", "vLLM Version": "vllm", "vLLM Build Flags": "vllm/build_flags",
+    "Intel GPU models": "gpus", "XPU runtime version": "xpu/runtime", "Intel GPU driver version": "driver/version",
     "GPU Topology": "topology", "Model name": "system/cpu/model", "CPU(s)": "system/cpu/count", "Hypervisor vendor": "system/hypervisor", "CPU": "cpu",
 }
 _KEY = re.compile(r"\s*(?P<key>" + "|".join(map(re.escape, sorted(_KEYS, key=len, reverse=True))) + r")\s{0,60}:(?: (?P<value>.*))?\Z")
@@ -37,10 +38,11 @@ _NO_ROWS = re.compile(r"\s*\[(?:pip3?|conda)\]\s")
 _GPU = re.compile(r"\s*GPU (?P<index>\d{1,4}): (?P<name>\S.{0,200})\Z")
 _CUDNN = re.compile(r"\s*(?P<path>(?:/|[A-Z]:\\)\S*cudnn\S*)\s*\Z")
 _PYTHON = re.compile(r"(?P<version>\d+\.\d+\.?\w*)")
-_VLLM_VERSION = re.compile(r"(?P<version>\S+)(?: \(git sha: (?P<commit>[0-9a-f]{6,40}))?")
+_VLLM_VERSION = re.compile(r"(?P<version>[^\s@]+)(?:(?: \(git sha: |@)(?P<commit>[0-9a-f]{6,40}))?")
 _STRONG = (
     "PyTorch version", "CUDA used to build PyTorch", "vLLM Version", "vLLM Build Flags", "GPU models and configuration", "CUDA runtime version",
     "Is XNNPACK available")
+MARKS = (*_STRONG, OPENING, "[pip", "[conda]")
 _CHECKED = frozenset({"torch/version", "cuda/runtime", "driver/version", "hip/runtime", "miopen/version", "rocm/version", "torch/cuda", "torch/hip"})
 
 
@@ -152,6 +154,7 @@ def _cpus(value: str, is_cut: bool) -> dict[str, Any]:  # noqa: FBT001  # as abo
 
 
 _SPECIAL: dict[str, Callable[[str, bool], dict[str, Any]]] = {
+    "neuron/version": lambda value, is_cut: {} if is_cut or value.startswith("(") else {"neuron/version": value},
     "python/version": _python, "gpus": _gpu, "cudnn/version": _cudnn, "vllm": _vllm, "system/cpu/count": _cpus,
     "kernel/release": lambda value, is_cut: {} if is_cut else dict(kernel_of(value)),
     "os/name": lambda value, is_cut: {} if is_cut else {"os/name": os_name(value)},
@@ -172,7 +175,7 @@ def _add_row(facts: dict[str, Any], line: str, *, is_cut: bool) -> bool:
 def _add_below(facts: dict[str, Any], key: str, line: str, *, is_cut: bool) -> None:
     """Add what a further line below a key tells: one more GPU, one more cuDNN file that may be the one."""
     gpu, file = _GPU.match(line), _CUDNN.match(line)
-    if gpu and key == "GPU models and configuration":
+    if gpu and _KEYS.get(key) == "gpus":
         facts.update(index_facts([gpu["index"]], "name", gpu["name"], is_cut=is_cut))
     elif file and key == "cuDNN version" and not is_cut:
         facts.setdefault("cudnn/on_disk", []).append(file["path"])

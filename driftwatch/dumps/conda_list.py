@@ -79,7 +79,7 @@ def parse(text: str) -> Parsed:
     is_cut = not text.endswith("\n")
     facts: dict[str, Any] = {}
     for at, line in enumerate(lines):
-        if title := _TITLE.match(line):
+        if (title := _TITLE.match(line)) and not (is_cut and at == len(lines) - 1):
             facts["conda/environment"] = title["folder"]
         elif (found := _ROW.match(line) or _URL.match(line)) and not _HEADING.match(line):
             _add(facts, found.groupdict(), is_cut=is_cut and at == len(lines) - 1)
@@ -110,6 +110,6 @@ def _add(facts: dict[str, Any], row: Mapping[str, Any], *, is_cut: bool) -> None
 
 
 FORMAT = Format(
-    name="conda-list", find=find, parse=parse, looks_like="conda list (text, --json, --explicit)",
+    name="conda-list", find=find, parse=parse, knows_cuts=True, looks_like="conda list (text, --json, --explicit)",
     never_prints=("driver/*", "gpus/*", "env/*", "os/*", "kernel/*", "servers/*", "packages/*/record", "packages/*/imported_version"),
 )

@@ -106,6 +106,6 @@ def _image(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 FORMAT = Format(
-    name="docker-inspect", find=find, parse=parse, looks_like="docker inspect",
+    name="docker-inspect", find=find, parse=parse, knows_cuts=True, looks_like="docker inspect", marks=('"Id"',),
     never_prints=("packages/*", "driver/*", "gpus/*", "kernel/*", "git/*", "sources/*", "servers/*/log/*"),
 )

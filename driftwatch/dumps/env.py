@@ -72,6 +72,6 @@ def _unquoted(value: str) -> str:
 
 
 FORMAT = Format(
-    name="env", find=find, parse=parse, looks_like="env (NAME=VALUE lines)",
+    name="env", find=find, parse=parse, knows_cuts=True, looks_like="env (NAME=VALUE lines)",
     never_prints=("packages/*", "driver/*", "gpus/*", "os/*", "kernel/*", "python/*", "servers/*", "torch/*"),
 )

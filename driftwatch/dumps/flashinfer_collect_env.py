@@ -116,7 +116,7 @@ def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
         memory = _MEMORY.search(value)
         facts.update(index_facts([gpu["index"]], "name", name, is_cut=is_cut and name == value))
         facts.update(index_facts([gpu["index"]], "memory_gib_printed", memory["size"]) if memory else {})
-    elif _VARIABLE.match(key):
+    elif _VARIABLE.match(key) and not is_cut:
         facts[f"env/{key}"] = None if value in _UNSET else value
     elif not is_cut:
         facts.update(_other(key, value))
@@ -147,7 +147,8 @@ def _other(key: str, value: str) -> dict[str, Any]:
 
 
 FORMAT = Format(
-    name="flashinfer-collect-env", find=find, parse=parse, looks_like="python -m flashinfer.collect_env",
+    name="flashinfer-collect-env", find=find, parse=parse, knows_cuts=True, looks_like="python -m flashinfer.collect_env",
+    marks=("flashinfer", "JIT cache", "Cubin store", "Target CUDA archs"),
     never_prints=(
         "packages/sglang/version", "packages/vllm/version", "servers/*", "gpus/*/holders/*", "git/*", "sources/*",
         "packages/*/record", "nccl/*"),

@@ -58,6 +58,8 @@ class Format:
     ``parse`` gets a stretch's lines joined by newlines; its text ends in a newline unless the paste itself was cut in that last line, whose last
     value may then be a piece of one. Facts hold texts as printed: secrets are masked by read.py, once, for all formats (variables below
     ``env/`` or ``.../env/`` by their names). Several stretches that tell one path differently become Unknown there, not in the formats.
+    ``knows_cuts``: ``parse`` itself judges a last line that was cut; for any other format read.py takes what only that line tells as unknown.
+    ``marks``: words of which every dump of this layout holds one, so that a long text without any of them is not searched line by line.
     """
 
     name: str
@@ -66,3 +68,5 @@ class Format:
     looks_like: str
     never_prints: tuple[str, ...] = ()
     is_nested: bool = False
+    marks: tuple[str, ...] = ()
+    knows_cuts: bool = False

@@ -26,6 +26,8 @@ _PLAIN = re.compile(r"\s*(?:[-*•+]\s+)?(?P<label>[A-Za-z][\w /.,()#-]{0,60}?)\
 _BRACKETS = re.compile(r"\s*\([^()]{0,80}\)")
 _GPU = re.compile(r"gpu #?(?P<index>\d{1,3})\Z")
 _ARROW = re.compile(r"\s*(.{1,80}?)\s*(?:->|→|=>|-->)\s*(.{1,80}?)\s*\Z")
+_MANY = re.compile(r"(?P<count>\d{1,4})\s?[xX*\u00d7]\s?(?P<name>[A-Za-z].{1,120})\Z")
+_LOOSE = re.compile(r"\s*(?:[-*\u2022+]\s+)?(?P<label>[A-Za-z][\w-]{1,30}(?: version)?)(?:\s+|\s?==?\s?)(?P<value>[vV]?\d[\w.+-]{0,60})\s*\Z")
 _NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
 _DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
 _MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
@@ -63,8 +65,12 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 
 def _path(line: str) -> str:
     """Return the path that a line's label stands for; "" where it is none."""
-    found = _LABEL.match(line) or _PLAIN.match(line)
+    found = _row(line)
     return _path_of(_name(found["label"])) if found else ""
+
+
+def _row(line: str) -> re.Match[str] | None:
+    return _LABEL.match(line) or _PLAIN.match(line) or _LOOSE.match(line)
 
 
 def _name(label: str) -> str:
@@ -84,7 +90,7 @@ def parse(text: str) -> Parsed:
     both: list[str] = []
     lines = text.split("\n")
     for at, line in enumerate(lines):
-        found = _LABEL.match(line) or _PLAIN.match(line)
+        found = _row(line)
         path = _path_of(_name(found["label"])) if found else ""
         if found and path and found["value"].strip():
             _add(facts, path, found["value"].strip(" *`"), is_cut=at == len(lines) - 1)
@@ -97,11 +103,21 @@ def _add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     if arrow:
         facts[path] = Unknown("error", f"the text tells two values: {arrow[1]} and {arrow[2]}")
     elif path.startswith("gpus"):
-        _add_gpu(facts, path, value, is_cut=is_cut)
+        many = _MANY.match(value) if path == "gpus" else None
+        facts.update({"gpus/count": int(many["count"])} if many else {})
+        _add_gpu(facts, path, many["name"] if many else value, is_cut=is_cut)
     elif path in _TEXTS:
         facts.update({} if is_cut else {path: value})
     elif (found := _NUMBER.match(value)) and found["version"] != "0":
-        facts.setdefault(path, told_at_end(found["version"], is_cut=is_cut))
+        facts[path] = _one(facts.get(path), told_at_end(found["version"], is_cut=is_cut))
+
+
+def _one(before: Any, told: Any) -> Any:
+    """Return the one version of two that were told for a thing, the fuller of one and the same; Unknown where they differ."""
+    if before is None or isinstance(told, Unknown):
+        return before or told
+    short, long = sorted((str(before), str(told)), key=len)
+    return long if isinstance(before, str) and long.startswith(short) else Unknown("error", f"the text tells two values: {before} and {told}")
 
 
 def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
@@ -119,4 +135,4 @@ def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> N
         facts["driver/version"] = told_at_end(driver["version"], is_cut=is_cut and rest.endswith(driver["version"]))
 
 
-FORMAT = Format(name="transcript", find=find, parse=parse, looks_like="the environment part of an issue form (**Label**: value)")
+FORMAT = Format(name="transcript", find=find, parse=parse, knows_cuts=True, looks_like="the environment part of an issue form (**Label**: value)")

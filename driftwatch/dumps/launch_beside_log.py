@@ -13,4 +13,4 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
     yield from find_any(lines, is_beside_log=True) if has_log(lines) else ()
 
 
-FORMAT = Format(name="transcript", find=find, parse=parse_given_only, looks_like="a command that starts SGLang or vLLM")
+FORMAT = Format(name="transcript", find=find, parse=parse_given_only, knows_cuts=True, looks_like="a command that starts SGLang or vLLM")

@@ -7,6 +7,7 @@ tells them, what was given is also what counts.
 |---|---|
 | servers/FRAMEWORK/given/ARG | as on the command line, by the framework's own field names |
 | servers/FRAMEWORK/args/ARG | the same, numbers as numbers; only where no log in the paste tells arguments |
+| servers/FRAMEWORK/typed_args/NAME | under the name that was typed, where that is an alias (``tp``); volatile, so that it is never compared |
 | servers/FRAMEWORK/env/NAME | set before the command or given with ``docker run -e`` |
 | env/NAME | exported in a trace |
 """
@@ -22,6 +23,7 @@ from driftwatch.agent.launch_args import Launch, parse_given, recognise
 from driftwatch.agent.probe import fact_path
 from driftwatch.agent.redact import Redactor
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
+from driftwatch.dumps.given_counts import typed
 from driftwatch.dumps.server_log import ARGUMENTS
 from driftwatch.dumps.shell import Prompted, Simple, prompted, simple_commands
 
@@ -32,10 +34,11 @@ _TRACE = re.compile(r"\+{1,6} \S")
 _SET = re.compile(r"\+{1,6} (?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _EXPORTED = re.compile(r"\+{1,6} export ([A-Za-z_]\w*)(?:=.*)?\Z")
 _SCRIPTS = (("api_server.py", "vllm"), ("launch_server.py", "sglang"))
-_NUMBER = re.compile(r"-?\d{1,15}\Z|-?\d{1,9}\.\d{1,3}\Z")
+_LAST_OPTION = re.compile(r"\s+-{1,2}[\w-]{0,80}(?:[ =]\S{0,400})?\Z")
 _MOST_LINES = 60
 _MOST_WORDS = 200
 _MOST_COMMANDS = 20
+VOLATILE = ("servers/*/typed_args/*",)
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
@@ -111,20 +114,19 @@ def _launch(simple: Simple) -> Launch | None:
 
 def parse_given_only(text: str) -> Parsed:
     """Return what was given, where a log of the same paste tells what counts."""
-    return Parsed(dict(_facts(text)))
+    return Parsed(dict(_facts(_uncut(text))), volatile=VOLATILE)
+
+
+def _uncut(text: str) -> str:
+    """Return a text of several lines whose last one was not ended without its last option, which may be a piece of one."""
+    return text if text.endswith("\n") or "\n" not in text else _LAST_OPTION.sub("", text)
 
 
 def parse_alone(text: str) -> Parsed:
     """Return what was given, also as what counts."""
-    facts = dict(_facts(text))
-    counts = {path.replace("/given/", "/args/", 1): _typed(value) for path, value in facts.items() if "/given/" in path}
-    return Parsed({**facts, **counts})
-
-
-def _typed(value: Any) -> Any:
-    if not isinstance(value, str) or not _NUMBER.match(value):
-        return value
-    return float(value) if "." in value else int(value)
+    facts = dict(_facts(_uncut(text)))
+    counts = {path.replace("/given/", "/args/", 1): typed(value) for path, value in facts.items() if "/given/" in path}
+    return Parsed({**facts, **counts}, volatile=VOLATILE)
 
 
 def _facts(text: str) -> Iterator[tuple[str, Any]]:
@@ -153,9 +155,22 @@ def _told(launch: Launch, simple: Simple) -> Iterator[tuple[str, Any]]:
     top = fact_path("servers", launch.framework)
     for name, value in parse_given(launch.framework, launch.arguments or ()).items():
         yield f"{top}/{fact_path('given', name)}", mask.argument(name, value)
+    for name, value in _typed_otherwise(launch):
+        yield f"{top}/{fact_path('typed_args', name)}", mask.argument(name, value)
     given = [word.partition("=") for flag, word in pairwise(simple.words) if flag in ("-e", "--env")]
     pairs = [*simple.variables, *((name, value) for name, sign, value in given if sign)]
     yield from ((f"{top}/{fact_path('env', name)}", value) for name, value in pairs)
 
 
-FORMAT = Format(name="transcript", find=find, parse=parse_alone, looks_like="a command that starts SGLang or vLLM")
+def _typed_otherwise(launch: Launch) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments whose typed name is no field's own, under that name."""
+    words = launch.arguments or ()
+    starts = [at for at, word in enumerate(words) if re.match(r"--?[A-Za-z]", word)]
+    for at, after in pairwise([*starts, len(words)]):
+        name = words[at].lstrip("-").partition("=")[0].replace("-", "_")
+        told = parse_given(launch.framework, words[at:after])
+        if name not in told and not name.startswith("no_") and told:
+            yield name, next(iter(told.values()))
+
+
+FORMAT = Format(name="transcript", find=find, parse=parse_alone, knows_cuts=True, looks_like="a command that starts SGLang or vLLM")

@@ -31,4 +31,4 @@ def parse(text: str) -> Parsed:
     return Parsed({})
 
 
-FORMAT = Format(name="transcript", find=find, parse=parse, looks_like="nvcc --version")
+FORMAT = Format(name="transcript", find=find, parse=parse, knows_cuts=True, looks_like="nvcc --version", marks=("Cuda compil",))

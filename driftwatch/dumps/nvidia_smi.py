@@ -22,7 +22,7 @@ from driftwatch.model import Unknown
 
 _TABLE = re.compile(r"\s{0,8}['\"`]?(?:[|+][-=+| ]|\|ERR!|[|+]\Z)")
 _CLOCK = re.compile(r"\s*[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\s*\Z")
-_BANNER = re.compile(r"NVIDIA-SMI\s+(\d[\w.]*)\s+(?:(?:Driver|KMD) Version: *([\w./!-]+))?(?:\s+CUDA (?:UMD )?Version: *([\w./!-]+))?")
+_BANNER = re.compile(r"NVIDIA-SMI\s+(\d[\w.]*)\s+(?:(?:Driver|KMD) Version: *([\w./!-]+)(?=[\s|]))?(?:\s+CUDA (?:UMD )?Version: *([\w./!-]+)(?=[\s|]))?")
 _FIRST = re.compile(
     r"\s{0,8}\|\s*(\d{1,3})\s+(\S.{0,60}?)\s+(On|Off|N/A|ERR!)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s+\S+\s*\|\s*(\S[^|]*?)\s*\|")
 _BEGUN = re.compile(r"\s{0,8}\|\s{1,4}(\d{1,3})\s+[A-Z]\S*")
@@ -48,6 +48,7 @@ _COMPUTE_MODES: Mapping[str, str] = MappingProxyType({"E. Process": "Exclusive_P
 _SWITCH: Mapping[str, str] = MappingProxyType({"On": "Enabled", "Off": "Disabled"})
 _NOT_SEEN = AgentUnknown("not_recorded", "nvidia-smi: the table of processes was not pasted")
 _LONGEST = 400
+_ANY_MARK = ("|", "NVSMI LOG", "nvidia", *_MARKS, *smi_query.MARKS, *smi_csv.MARKS)
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
@@ -95,7 +96,7 @@ def parse(text: str) -> Parsed:
         return smi_query.parse_xml(text)
     lines = text.splitlines()
     head = next((line for line in lines if line.strip()), "")[:_LONGEST]
-    if smi_query.TITLE.match(head):
+    if smi_query.TITLE.match(head) or smi_query.is_bare(lines, 0):
         return smi_query.parse_text(text)
     if _LISTED.match(head):
         return _list(lines)
@@ -243,6 +244,6 @@ def _processes(lines: Sequence[str]) -> dict[int, list[Process]]:
 
 
 FORMAT = Format(
-    name="nvidia-smi", find=find, parse=parse, looks_like="nvidia-smi (table, -q, -q -x, csv, -L)", is_nested=False,
+    name="nvidia-smi", find=find, parse=parse, looks_like="nvidia-smi (table, -q, -q -x, csv, -L)", marks=_ANY_MARK,
     never_prints=(*NEVER_PRINTS, "driver/module/*", "topology/*", "gpus/*/link/*"),
 )

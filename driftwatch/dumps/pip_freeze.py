@@ -80,7 +80,9 @@ def _add(facts: dict[str, Any], lines: Sequence[str], at: int, *, is_cut: bool) 
     line = lines[at]
     if found := _VERSION.match(line):
         add_version(facts, found["name"], told_at_end(found["version"], is_cut=is_cut))
-    elif found := _URL.match(line):
+    elif (found := _URL.match(line)) and is_cut:
+        add_version(facts, found["name"], Unknown("error", "the text ends in its row"))
+    elif found:
         _add_url(facts, found["name"], found["url"])
     elif (found := _EDITABLE.match(line)) and not is_cut:
         said = _COMMENT.match(lines[at - 1]) if at else None
@@ -107,6 +109,6 @@ def _add_editable(facts: dict[str, Any], name: str, url: str, version: str | Non
 
 
 FORMAT = Format(
-    name="pip-freeze", find=find, parse=parse, looks_like="pip freeze (name==version, name @ URL, -e lines)",
+    name="pip-freeze", find=find, parse=parse, knows_cuts=True, looks_like="pip freeze (name==version, name @ URL, -e lines)",
     never_prints=("driver/*", "gpus/*", "env/*", "os/*", "kernel/*", "python/*", "servers/*", "packages/pip/*", "packages/*/record"),
 )

@@ -34,8 +34,10 @@ def parse(text: str) -> Parsed:
     except NoDump:
         told = {"installed": salvage(text[text.find('"installed"'):])[0]}
         is_whole = False
+    if not isinstance(told, dict) or not isinstance(told.get("installed"), list):
+        raise NoDump("it holds no list of what is installed")
     facts: dict[str, Any] = {}
-    for one in told.get("installed") or ():
+    for one in told["installed"]:
         if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
             _add(facts, one, one["metadata"])
     facts.update(_interpreter(told.get("environment")))
@@ -62,6 +64,6 @@ def _interpreter(environment: Any) -> dict[str, Any]:
 
 
 FORMAT = Format(
-    name="pip-inspect", find=find, parse=parse, looks_like="pip inspect (JSON)",
+    name="pip-inspect", find=find, parse=parse, knows_cuts=True, looks_like="pip inspect (JSON)",
     never_prints=("driver/*", "gpus/*", "env/*", "os/name", "servers/*", "packages/*/record", "packages/*/imported_version"),
 )

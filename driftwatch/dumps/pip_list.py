@@ -73,6 +73,6 @@ def parse_json(text: str) -> Parsed:
 
 
 FORMAT = Format(
-    name="pip-list", find=find, parse=parse, looks_like="pip list (table or JSON)",
+    name="pip-list", find=find, parse=parse, knows_cuts=True, looks_like="pip list (table or JSON)",
     never_prints=("driver/*", "gpus/*", "env/*", "os/*", "kernel/*", "python/*", "servers/*", "packages/*/record", "packages/*/imported_version"),
 )

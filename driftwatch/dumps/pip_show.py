@@ -51,4 +51,4 @@ def parse(text: str) -> Parsed:
     return Parsed(facts)
 
 
-FORMAT = Format(name="transcript", find=find, parse=parse, looks_like="pip show NAME")
+FORMAT = Format(name="transcript", find=find, parse=parse, knows_cuts=True, looks_like="pip show NAME")

@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,13 +17,14 @@ import driftwatch.dumps
 from driftwatch.agent.redact import Redactor
 from driftwatch.dumps.clean import Lines, clean
 from driftwatch.dumps.format import FENCE, Format, NoDump, Parsed, Stretch
+from driftwatch.dumps.given_counts import with_given
 from driftwatch.dumps.hosts import told_by_some
-from driftwatch.dumps.merge import merged
+from driftwatch.dumps.merge import UNKNOWN, merged
 from driftwatch.dumps.secrets import masked
 from driftwatch.dumps.unprinted import unprinted
-from driftwatch.model import ProbeResult, Snapshot
+from driftwatch.model import ProbeResult, Snapshot, Unknown
 
-MOST_FACTS = 50_000
+MOST_FACTS = 25_000
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,9 @@ def read_dump(text: str, name: str, read_as: str | None = None, redactor: Redact
     Raises NoDump where no format knows anything in it, saying what was looked for.
     """
     wanted = tuple(one for one in formats() if read_as in (None, one.name))
-    variants = [(_stretches(lines.lines, wanted), lines) for lines in clean(text)]
-    stretches, lines = max(variants, key=lambda one: sum((stretch.after - stretch.first) * stretch.sure for _, stretch in one[0]))
-    if read_as is not None and not stretches:
-        stretches = [(one, Stretch(0, len(lines.lines), 1.0)) for one in wanted]
-    read = [_parse(one, stretch, lines) for one, stretch in stretches]
+    readings = [_read(lines, wanted, is_forced=read_as is not None) for lines in clean(text)]
+    read = max(readings, key=_told)
+    read = [one for one in read if one.parsed.facts or one.parsed.notes or one.parsed.symptom] or read  # leftovers between dumps tell nothing
     if not any(one.parsed.facts for one in read) and (read_as is not None or not read):
         raise NoDump(f"{name} was searched for " + "; ".join(sorted({one.looks_like for one in wanted})))
     count = sum(len(one.parsed.facts) for one in read)
@@ -62,9 +61,24 @@ def read_dump(text: str, name: str, read_as: str | None = None, redactor: Redact
     return _snapshot(read, redactor or Redactor())
 
 
+def _read(lines: Lines, wanted: Sequence[Format], *, is_forced: bool) -> list[Read]:
+    """Return what the wanted formats read in one reading of a paste; a single format that was asked for gets it whole where it finds nothing of its own."""
+    stretches = _stretches(lines.lines, wanted)
+    if is_forced and not stretches:
+        stretches = [(one, Stretch(0, len(lines.lines), 1.0)) for one in wanted]
+    return [_parse(one, stretch, lines) for one, stretch in stretches]
+
+
+def _told(read: Sequence[Read]) -> int:
+    """Return how many things a reading tells; lines of commands that no format knows do not count."""
+    told = {path for one in read for path, value in one.parsed.facts.items() if not path.startswith("transcript/") and not isinstance(value, UNKNOWN)}
+    return len(told)
+
+
 def _stretches(lines: Sequence[str], among: Sequence[Format]) -> list[tuple[Format, Stretch]]:
     """Return the stretches to read, in their order: of lines that two formats want, the surer gets them and the other what is left."""
-    wanted = [(one, stretch) for one in among for stretch in one.find(lines)]
+    text = "\n".join(lines)
+    wanted = [(one, stretch) for one in among if not one.marks or any(mark in text for mark in one.marks) for stretch in one.find(lines)]
     wanted.sort(key=lambda pair: (-pair[1].sure, pair[1].first, pair[1].first - pair[1].after))
     taken: dict[bool, set[int]] = {False: set(), True: set()}
     found = []
@@ -90,7 +104,23 @@ def _left(stretch: Stretch, taken: set[int]) -> Iterator[Stretch]:
 def _parse(one: Format, stretch: Stretch, lines: Lines) -> Read:
     is_cut = not lines.is_whole and stretch.after == len(lines.lines)
     text = "\n".join("" if line == FENCE else line for line in lines.lines[stretch.first:stretch.after])
-    return Read(one, stretch.after - stretch.first, one.parse(text if is_cut else text + "\n"))
+    parsed = one.parse(text if is_cut else text + "\n")
+    return Read(one, stretch.after - stretch.first, parsed if not is_cut or one.knows_cuts else _before_the_cut(one, text, parsed))
+
+
+def _before_the_cut(one: Format, text: str, parsed: Parsed) -> Parsed:
+    """Return what a text tells whose last line was not ended: what only that line tells is unknown.
+
+    Not so the error that a log ends in, nor arguments: their parser leaves out one that was cut.
+    """
+    before, _, last = text.rpartition("\n")
+    if not before.strip() or not last.strip():
+        return parsed
+    sure = one.parse(before + "\n").facts
+    open_end = Unknown("error", f"the text ends in its row, at {last.strip()[-40:]!r}")
+    facts = {path: value if "/args/" in path or path.endswith("/log/error") or (path in sure and sure[path] == value) else open_end
+             for path, value in parsed.facts.items() if path in sure or not path.startswith("transcript/")}
+    return replace(parsed, facts=facts)
 
 
 def _snapshot(read: Sequence[Read], redactor: Redactor) -> Snapshot:
@@ -98,7 +128,7 @@ def _snapshot(read: Sequence[Read], redactor: Redactor) -> Snapshot:
     for one in read:
         sizes[one.format.name] += one.lines
     parsed = [one.parsed for one in read]
-    facts = masked(merged(parsed) | told_by_some([(one.format.name, one.parsed.facts) for one in read]), redactor)
+    facts = masked(with_given(merged(parsed)) | told_by_some([(one.format.name, one.parsed.facts) for one in read]), redactor)
     return Snapshot(
         host=_only(one.host for one in parsed), taken_at=_only(one.taken_at for one in parsed), source=max(sizes, key=lambda name: sizes[name]),
         targets=tuple(target for one in parsed for target in one.targets), probes=_probes(read, redactor), facts=facts,

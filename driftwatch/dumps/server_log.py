@@ -35,7 +35,8 @@ _LINE = re.compile(
     r"server_args=(?:ServerArgs\(|\{)|vLLM API server version|non-default args: \{|Initializing an? (?:V\d )?LLM engine"
     r"|\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: [A-Z]{2,3}\d+)*\] \S"
     r"|(?:\([\w ]+ pid=\d+\S*\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
-    r"|\((?:EngineCore|Worker|APIServer|RayWorkerWrapper|VllmWorker|Engine)\w*(?: pid=|=)\d+|[\w.-]{1,80}:\d+:\d+ \[\d+\] NCCL (?:INFO|WARN)|NCCL version \d"
+    r"|\((?:EngineCore|Worker|APIServer|RayWorkerWrapper|VllmWorker|Engine)\w*(?: pid=|=)\d+"
+    r"|[\w.-]{1,80}:\d+:\d+ \[\d+\] (?:[\w./-]{1,80}:\d+ )?NCCL (?:INFO|WARN)|NCCL version \d"
     r"|(?:KV Cache is allocated\.|Load weight (?:begin|end)\.|Memory pool end\.|Capture cuda graph (?:begin|end)\.|Init torch distributed )"
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\s+(?:INFO|WARNING|ERROR) \w+\.py:\d+ -- |W\d{4} \d\d:\d\d:\d\d\.\d+ .{0,40}torch/distributed/"
     r"|\[rank\d+\]:|Setting OMP_NUM_THREADS environment variable|.{0,80}\bvLLM is using nccl==")
@@ -45,7 +46,8 @@ _FAILED = re.compile(
     r"|Segmentation fault|Bus error|Failed: Cuda error|Rank \d+ scheduler is dead|\s{0,4}(?:what\(\): |Killed\Z)")
 _INSIDE = re.compile(r"\s+\S|During handling of the above|The above exception was|\s*\Z|\*{5,}|Downloading |[\w .()-]{0,60}:\s+\d{1,3}%|[\^~ ]+\Z")
 _SERVED = re.compile(r"[\d.]+:\d+ - \"(?:GET|POST)|INFO:\s{2,}")
-_NCCL = re.compile(r"NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?|vLLM is using nccl==(\d+\.\d+\.\d+)")
+_NCCL = re.compile(r"NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?|(vLLM|sglang) is using nccl==(\d+\.\d+\.\d+)")
+_SET = re.compile(r"NCCL INFO (NCCL_[A-Z0-9_]{2,60}) set by environment to ([^\n]{1,300}?)\.?$", re.MULTILINE)
 _DRIVER = re.compile(r"cudaDriverVersion (\d{5})\b")
 _NETWORK = re.compile(r"NCCL INFO Using network (\w{1,40})\s*$", re.MULTILINE)
 _THREADS = re.compile(r"Setting OMP_NUM_THREADS environment variable for each process to be (\d+)")
@@ -110,8 +112,8 @@ def _symptom(text: str) -> Symptom | None:
 
 def _engine_arguments(text: str, found: re.Match[str]) -> dict[str, Any]:
     """Return the fields of ``config: model='x', …``, which older releases close with a bracket that they never opened."""
-    line = text[found.end():found.end() + (1 << 16)].partition("\n")[0]
-    return parse_server_args("(" + line.rstrip().removesuffix(")") + ")") if line else {}
+    line, end, _ = text[found.end():found.end() + (1 << 16)].partition("\n")
+    return parse_server_args("(" + line.rstrip().removesuffix(")") + (")" if end or line.rstrip().endswith(")") else "")) if line else {}
 
 
 def _tells(run: Run) -> bool:
@@ -132,14 +134,15 @@ def _of_libraries(text: str) -> Iterator[tuple[str, Any]]:
     nccl, driver, network = _NCCL.search(text), _DRIVER.search(text), _NETWORK.search(text)
     threads, shm = _THREADS.search(text), _SHM.search(text)
     if nccl:
-        yield "nccl/version", nccl.group(1) or nccl.group(3)
-        yield "nccl/from", "NCCL INFO" if nccl.group(1) else "vLLM"
+        yield "nccl/version", nccl.group(1) or nccl.group(4)
+        yield "nccl/from", nccl.group(3) or "NCCL INFO"
         if nccl.group(2):
             yield "nccl/cuda", nccl.group(2)
     if driver:
         yield "cuda/driver", cuda_version(int(driver.group(1)))
     if network:
         yield "nccl/network", network.group(1)
+    yield from ((fact_path("servers", "nccl", "env", name), value) for name, value in _SET.findall(text))
     if threads:
         yield "servers/torchrun/env/OMP_NUM_THREADS", threads.group(1)
     if shm:

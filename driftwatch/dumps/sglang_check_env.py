@@ -7,6 +7,7 @@
 | driver/version, cuda/nvcc, cuda/home | only printed where the toolkit's folder exists |
 | gpus/index-N/name, compute_capability | as torch counts, so CUDA_VISIBLE_DEVICES shows |
 | system/hypervisor, limits/open_files/soft | |
+| ascend/home, ascend/cann, ascend/bisheng | of Ascend cards: the toolkit's folder, version and compiler |
 
 "Module Not Found" is no proof of absence: some names can never match, so such a version is unknown.
 """
@@ -21,6 +22,7 @@ from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.gpu_names import index_facts
 from driftwatch.dumps.rows import NAME, VERSION, add_version, command_of, is_version, told_at_end, version_path
 from driftwatch.model import Unknown
+from driftwatch.other_names import NOT_UNDER_THIS_NAME
 
 NOT_FOUND = "Module Not Found"
 FEWEST_LOOSE = 3
@@ -39,7 +41,10 @@ _GPU = re.compile(r"(?:GPU|NPU|XPU|HPU) (?P<indices>\d{1,4}(?:,\d{1,4}){0,255})(
 _GPU_LINE = re.compile(r"\s*(?:GPU|NPU|XPU|HPU) [\d,]{1,800}(?: Compute Capability)?: ")
 _TOOL = re.compile(r"(?:V|version:? )(?P<version>\d[\w.+-]{0,60})")
 _TOPOLOGY = re.compile(r"\s*(?:Legend:|NIC Legend:|(?:GPU|NIC|mlx|bond|ibp)[\w]*(?:\s|\Z)|(?:X|SYS|NODE|PHB|PXB|PIX|NV#)\s+=|NIC\d+: )")
-_SIMPLE = {"CUDA_HOME": "cuda/home", "ROCM_HOME": "rocm/home", "MUSA_HOME": "musa/home", "Hypervisor vendor": "system/hypervisor"}
+_SIMPLE = {
+    "CANN_HOME": "ascend/home", "CANN": "ascend/cann", "BiSheng": "ascend/bisheng", "CUDA_HOME": "cuda/home", "ROCM_HOME": "rocm/home",
+    "MUSA_HOME": "musa/home", "Hypervisor vendor": "system/hypervisor",
+}
 _COMPILERS = {"NVCC": "cuda/nvcc", "HIPCC": "rocm/hipcc", "MCC": "musa/mcc"}
 _NAMES = """
     sglang sgl_kernel sglang-kernel flashinfer flashinfer_python flashinfer_cubin flashinfer_jit_cache triton transformers torchao numpy aiohttp fastapi
@@ -94,7 +99,8 @@ def _end(lines: Sequence[str], first: int) -> int:
         elif lines[at].strip() and not _TOPOLOGY.match(lines[at]) and not is_version(lines[at].strip()):
             others += 1
         at += 1
-    return at if at == len(lines) and others <= 1 else after
+    is_cut = at == len(lines) and others <= 1 and not any(re.search(r":\s+\S", line) for line in lines[after:at])
+    return at if is_cut else after
 
 
 def parse(text: str) -> Parsed:
@@ -106,7 +112,7 @@ def parse(text: str) -> Parsed:
         row, named = _ROW.match(line), _KEY.match(line)
         if found := _PYTHON.match(line):
             facts["python/version"] = found["version"]
-        elif row and row["name"] != "PyTorch":
+        elif row and row["name"] not in ("PyTorch", *_SIMPLE):
             _add_row(facts, row["name"], row["version"], is_cut=is_cut)
         elif named:
             _add_key(facts, named["key"].strip(), named["value"].strip(), is_cut=is_cut)
@@ -116,12 +122,11 @@ def parse(text: str) -> Parsed:
 
 def _add_row(facts: dict[str, Any], name: str, version: str, *, is_cut: bool) -> None:
     if version.endswith("Not Found"):
-        reason = "the tool found nothing of this name, which is no proof of absence: it may go by another"
-        facts.setdefault(version_path(name), Unknown("not_recorded", reason))
+        for one in (name, _MODULES.get(name, name)):
+            facts.setdefault(version_path(one), Unknown("not_recorded", NOT_UNDER_THIS_NAME))
     elif "." in version or name in _KNOWN:
-        for one in (name, _MODULES.get(name)):
-            if one is not None:
-                add_version(facts, one, told_at_end(version, is_cut=is_cut))
+        for one in dict.fromkeys((name, _MODULES.get(name, name))):
+            add_version(facts, one, told_at_end(version, is_cut=is_cut))
 
 
 def _add_key(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
@@ -143,7 +148,7 @@ def _add_key(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> No
 
 
 FORMAT = Format(
-    name="sglang-check-env", find=find, parse=parse, looks_like="python -m sglang.check_env",
+    name="sglang-check-env", find=find, parse=parse, knows_cuts=True, looks_like="python -m sglang.check_env",
     never_prints=(
         *(f"packages/{name}/version" for name in _NEVER_ASKED.split()), "packages/*/record", "env/*", "servers/*",
         "gpus/*/holders/*", "gpus/*/memory_used_mib", "os/*", "kernel/*", "git/*", "sources/*", "nccl/*", "cudnn/*", "torch/cuda"),

@@ -27,6 +27,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
     "torch.__version__": ("torch/version", r"\d[\w.+-]*"), "torch.version.cuda": ("torch/cuda", r"\d[\d.]*"), "torch.version.hip": ("torch/hip", r"\d[\w.-]*"),
     "torch.cuda.nccl.version()": ("nccl/version", r"\(\d+(?:, \d+)+\)"), "torch.backends.cudnn.version()": ("cudnn/version", r"\d{4,6}"),
     "sys.version": ("python/version", r"\d+\.\d+\.\d+"), "sys.version.split()[0]": ("python/version", r"\d+\.\d+\.\d+"),
+    "torch.cuda.is_available()": ("torch/cuda_available", r"(?:True|False)\Z"),
     "platform.python_version()": ("python/version", r"\d+\.\d+\.\d+"), "sys.executable": ("python/executable", r"/\S+"),
 })
 _MODULE = re.compile(r"([A-Za-z_]\w*)\.__(version|file)__\Z")
@@ -37,6 +38,7 @@ _SHOWN = re.compile(
     r"(Name|Version|Location|Editable project location|Summary|Home-page|Author|Author-email|License|License-Expression"
     r"|Requires|Required-by|Installer): ?(.*)\Z")
 _MOST = 200
+_AND = "\0"
 _LONGEST = 300
 
 
@@ -61,10 +63,24 @@ def expressions(code: str) -> list[str]:
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign)):
             continue
         call = node.value if isinstance(node, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "print" or len(call.args) != 1 or call.keywords:
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "print" or not call.args or call.keywords:
             return []
-        found.append(ast.unparse(call.args[0]))
+        found.append(_AND.join(map(ast.unparse, call.args)))
     return found
+
+
+def echoed(code: str) -> list[str]:
+    """Return the expression whose value an interactive session shows below a line: its last one, behind imports and assignments."""
+    try:
+        tree = ast.parse(code[:_LONGEST])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or not all(isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign)) for node in tree.body[:-1]):
+        return []
+    is_print = isinstance(last.value, ast.Call) and isinstance(last.value.func, ast.Name) and last.value.func.id == "print"
+    shown = ast.unparse(last.value)
+    return expressions(code) if is_print else [shown] if re.match(r"[\w.]+(?:\(\))?\Z", shown) else []
 
 
 def printed(names: Sequence[str], lines: Sequence[str]) -> Told:
@@ -74,8 +90,18 @@ def printed(names: Sequence[str], lines: Sequence[str]) -> Told:
         return Told(0, {})
     facts: dict[str, Any] = {}
     for name, line in zip(names, shown, strict=True):
-        facts.update(_value(name, line.strip()[:_LONGEST]))
+        for one, text in zip(*_apart(name, line.strip()[:_LONGEST]), strict=True):
+            facts.update(_value(one, text))
     return Told(len(names), facts)
+
+
+def _apart(names: str, line: str) -> tuple[list[str], list[str]]:
+    """Return several expressions of one ``print`` with the words that it printed of each; all as one where the words are more or fewer."""
+    several, words = names.split(_AND), line.split()
+    if len(several) != len(words) or len(several) == 1:
+        return [names.replace(_AND, ", ")], [line]
+    kept = [(name, word) for name, word in zip(several, words, strict=True) if not name.startswith(("'", '"', "f'", 'f"'))]
+    return [name for name, _ in kept], [word for _, word in kept]
 
 
 def _value(name: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -84,11 +110,17 @@ def _value(name: str, text: str) -> Iterator[tuple[str, Any]]:
     module = _MODULE.match(name)
     told = re.match(pattern, text) if path else None
     if told:
-        yield path, ".".join(re.findall(r"\d+", told.group())) if path == "nccl/version" else told.group()
+        yield path, _known(path, told.group())
     elif module and text not in ("None", ""):
         yield fact_path("packages", canonical(module.group(1)), f"imported_{module.group(2)}"), text
     else:
         yield fact_path("transcript", "python", name[:_LONGEST]), text
+
+
+def _known(path: str, text: str) -> Any:
+    if path == "nccl/version":
+        return ".".join(re.findall(r"\d+", text))
+    return text == "True" if path == "torch/cuda_available" else text
 
 
 def _ownership(lines: Sequence[str]) -> Told:

@@ -10,6 +10,7 @@
 | modules/NAME/loaded, services/NAME/{active, sub}, container_runtime/{runtimes, default, version} | |
 | system/memory/total_kib, NAME_kib | of free, where it is exact |
 | env/NAME | of ``echo $NAME`` |
+| system/cpu/{model, count}, system/hypervisor | of lscpu |
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UNAME = re.compile(r"Linux (\S+) (\d+\.\d+\S*) #\S.*")
 _DF_HEAD = re.compile(r"(?:Filesystem|\S+)\s.*\bMounted on\s*\Z")
 _DF_ROW = re.compile(r"(\S.*?)\s+(?:([a-z][\w.]*)\s+)?([\d.]+[KMGTPE]?i?|-)\s+([\d.]+[KMGTPE]?i?|-)\s+([\d.]+[KMGTPE]?i?|-)\s+(\d+%|-)\s+(/\S*)\s*\Z")
 _BLOCKS: Mapping[str, int] = MappingProxyType({"1K-blocks": 1024, "1024-blocks": 1024, "1B-blocks": 1, "1-blocks": 1, "512-blocks": 512})
-_LIMIT = re.compile(r"([a-z][a-z ()-]*?)\s+\((?:([\w-]+), )?-(\w)\) (unlimited|\d+)\s*\Z|-(\w): [^\d]*?(?:\((\w+)\))?\s+(unlimited|\d+)\s*\Z")
+_LIMIT = re.compile(r"([A-Za-z][A-Za-z ()-]*?)\s+\((?:([\w -]+), )?-(\w)\) (unlimited|\d+)\s*\Z|-(\w): [^\d]*?(?:\((\w+)\))?\s+(unlimited|\d+)\s*\Z")
 _LIMITS: Mapping[str, tuple[str, int]] = MappingProxyType({
     "n": ("open_files", 1), "l": ("locked_memory_bytes", 1024), "u": ("processes", 1), "s": ("stack_size_bytes", 1024), "v": ("address_space_bytes", 1024),
     "m": ("resident_set_bytes", 1024), "q": ("msgqueue_size_bytes", 1), "i": ("pending_signals", 1), "t": ("cpu_time_seconds", 1), "x": ("file_locks", 1),
@@ -41,6 +42,7 @@ _ACTIVE = re.compile(r"\s*Active: (\w+)(?: \(([\w-]+)\))?")
 _UNIT = re.compile(r"[\u25cf\u25cb\xd7*]? ?([\w@.-]+)\.service\b")
 _DOCKER: Mapping[str, str] = MappingProxyType({
     "Runtimes": "runtimes", "Default Runtime": "default", "Server Version": "version", "Cgroup Driver": "cgroup_driver"})
+_LSCPU: Mapping[str, str] = MappingProxyType({"Model name": "system/cpu/model", "CPU(s)": "system/cpu/count", "Hypervisor vendor": "system/hypervisor"})
 _MODULE_ROW = re.compile(r"(\w+)\s+\d+\s+\d+(?:\s+[\w,-]+)?\s*\Z")
 _MODINFO = re.compile(r"[a-z]+:\s")
 _FIRST_LINE: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType({
@@ -234,7 +236,17 @@ def read_echo(command: Simple, lines: Sequence[str]) -> Told:
     return Told(1, {f"env/{names[0].group(1)}": lines[0].strip()} if lines[0].strip() else {})
 
 
+def read_lscpu(_: Simple, lines: Sequence[str]) -> Told:
+    """Return the processor that lscpu describes; its other rows are left out."""
+    used = _matching(re.compile(r"\s{0,4}[A-Z][\w ():./-]{1,60}:"), lines)
+    rows = [line.strip().partition(":") for line in lines[:used]]
+    facts: dict[str, Any] = {_LSCPU[name]: value.strip() for name, _, value in reversed(rows) if name in _LSCPU and value.strip()}
+    facts.update((path, int(facts[path])) for path in ("system/cpu/count",) if str(facts.get(path, "")).isdigit())
+    return Told(used if facts else 0, facts)
+
+
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
     "uname": read_uname, "df": read_df, "ulimit": read_ulimit, "free": read_free, "cat": read_cat, "dmesg": read_kernel_log, "journalctl": read_kernel_log,
     "lsmod": read_lsmod, "modinfo": read_modinfo, "systemctl": read_systemctl, "docker": read_docker, "lsb_release": read_release, "echo": read_echo,
+    "lscpu": read_lscpu,
 })

@@ -34,6 +34,8 @@ _FIELDS: Mapping[str, str] = MappingProxyType({
     **{f"clocks.{when}{name}": f"{top}/{tag}_clock" for when, top in (("", "clocks"), ("current.", "clocks"), ("max.", "max_clocks"))
        for name, tag in (("graphics", "graphics"), ("gr", "graphics"), ("sm", "sm"), ("memory", "mem"), ("mem", "mem"), ("video", "video"))},
 })
+MARKS = ("driver_version", "uuid", "used_gpu_memory", "compute_mode", "pstate", "memory.", "pci.", "temperature.", "utilization.", "clocks.", "power.", "mig.",
+         "ecc.", "remapped_rows.", "pcie.", "clocks_")
 _HEAD = frozenset(("driver_version", "count", "index", "timestamp", "hostname"))
 _OF_A_PROCESS = frozenset(("pid", "process_name", "name", "used_memory", "used_gpu_memory"))
 _REASON = re.compile(r"clocks_(?:event|throttle)_reasons\.(\w+)\Z")

@@ -16,6 +16,8 @@ from driftwatch.dumps.format import FENCE, Parsed, Stretch
 from driftwatch.dumps.smi_elements import VOLATILE, element_of, gpu_facts, holders, process, stored, version
 
 TITLE = re.compile(r"\s*=+NVSMI LOG=+\s*\Z")
+BARE = re.compile(r"(?:Timestamp|Driver Version|KMD Version|Attached GPUs) {6,60}: \S|GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]\s*\Z")
+MARKS = ("NVSMI LOG", "nvidia_smi_log", "Attached GPUs", "Product Name")
 _ROW = re.compile(r"( *)(\S[^:]{0,90}?) *: ?(.*)\Z")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*\Z")
 _HEAD = re.compile(r"(?:Timestamp|Driver Version|CUDA (?:UMD )?Version|KMD Version|Attached GPUs|NVML Version|GPU [0-9A-Fa-f]{8}:|Unit |HIC )")
@@ -53,13 +55,18 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
     while at < len(lines):
         line = lines[at]
         after = at + 1
-        if len(line) < 200 and TITLE.match(line):
+        if len(line) < 200 and (TITLE.match(line) or is_bare(lines, at)):
             after = _after_text(lines, after)
             yield Stretch(at, after, 0.95)
         elif "<nvidia_smi_log" in line or "<!DOCTYPE nvidia_smi_log" in line:
             after = _after_xml(lines, at)
             yield Stretch(at, after, 1.0)
         at = after
+
+
+def is_bare(lines: Sequence[str], at: int) -> bool:
+    """Tell whether a text without its title begins at a line: at its head, or at a GPU above the rows that each has."""
+    return BARE.match(lines[at]) is not None and any(line.startswith(("Attached GPUs  ", "    Product ")) for line in lines[at:at + 6])
 
 
 def _after_text(lines: Sequence[str], at: int) -> int:
@@ -102,8 +109,9 @@ def parse_text(text: str) -> Parsed:
     cuda = next((head[name] for name in ("CUDA UMD Version", "CUDA Version") if name in head), None)
     count = int(head["Attached GPUs"]) if head.get("Attached GPUs", "").isdigit() else None
     facts: dict[str, Any] = {"driver/version": version(driver), "cuda/driver": version(cuda), "gpus/count": count}
+    is_one_of_many = len(blocks) == 1 and count not in (None, 1)  # ``-i N`` prints one card, and its place tells nothing
     for index, block in enumerate(blocks):
-        facts.update(_facts(block, index, is_last=index == len(blocks) - 1))
+        facts.update(_facts(block, None if is_one_of_many else index, is_last=index == len(blocks) - 1))
     is_cut = count is not None and (len(blocks) < count or not blocks[-1].has_processes) if blocks else False
     notes = (f"nvidia-smi -q: the text ends inside GPU {len(blocks)} of {count}",) if is_cut else ()
     return Parsed({path: value for path, value in facts.items() if value is not None}, notes=notes, volatile=VOLATILE)
@@ -140,7 +148,7 @@ def _add(block: _Block, labels: tuple[str, ...], value: str, *, is_row: bool) ->
         block.processes[-1][labels[-1]] = value
 
 
-def _facts(block: _Block, index: int, *, is_last: bool) -> Iterator[tuple[str, Any]]:
+def _facts(block: _Block, index: int | None, *, is_last: bool) -> Iterator[tuple[str, Any]]:
     """Yield a GPU's facts; of one that was cut, without the section that it ends in."""
     rows = block.rows
     if is_last and not block.has_processes and rows:

@@ -70,6 +70,6 @@ def parse(text: str) -> Parsed:
 
 
 FORMAT = Format(
-    name="nvidia-smi", find=find, parse=parse, looks_like="nvidia-smi topo -m", is_nested=True,
+    name="nvidia-smi", find=find, parse=parse, looks_like="nvidia-smi topo -m", is_nested=True, marks=("GPU0", "NIC Legend:"),
     never_prints=("packages/*", "driver/*", "gpus/*/name", "env/*", "servers/*"),
 )

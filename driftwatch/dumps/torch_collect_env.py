@@ -30,7 +30,7 @@ def parse(text: str) -> Parsed:
 
 
 FORMAT = Format(
-    name="torch-collect-env", find=find, parse=parse, looks_like="python -m torch.utils.collect_env",
+    name="torch-collect-env", find=find, parse=parse, knows_cuts=True, looks_like="python -m torch.utils.collect_env", marks=collect_env.MARKS,
     never_prints=(
         "packages/sglang/version", "packages/sglang-kernel/version", "packages/sgl-kernel/version", "packages/flashinfer-*/version",
         "packages/vllm/version", "packages/transformers/version", "env/*", "servers/*", "gpus/*/holders/*", "gpus/*/memory_used_mib", "git/*", "sources/*",

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from driftwatch.dumps import shell_files, shell_system
+from driftwatch.dumps import shell_files, shell_os_packages, shell_system
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
 from driftwatch.dumps.shell_git import read_git
 from driftwatch.dumps.shell_other import read_any
-from driftwatch.dumps.shell_python import printed, read_pip, read_python
+from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
 
 KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
 _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
-    **shell_system.READERS, "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
+    **shell_system.READERS, **shell_os_packages.READERS,
+    "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
     "du": shell_files.read_du, "stat": shell_files.read_stat, "sha256sum": shell_files.read_digests, "md5sum": shell_files.read_digests,
     "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
     "python": read_python, "python3": read_python,
@@ -151,7 +152,7 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
     """Return what each of the commands of one line tells, in order: each takes the lines that look like its own from where the one before ended."""
     lines = [line[:_LONGEST] for line in output]
     if shown.prompt.mark == "python":
-        return [printed([shown.prompt.text], lines)] if re.match(r"[\w.]+(?:\(\))?\Z", shown.prompt.text) else []
+        return [printed(echoed(shown.prompt.text), lines)]
     told: list[Told] = []
     at = 0
     for one in shown.commands:

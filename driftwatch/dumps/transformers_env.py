@@ -59,8 +59,8 @@ def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
         facts.update(kernel_of(value))
     elif name == "python" and is_row and is_version(_word(value)):
         facts["python/version"] = told_at_end(_word(value), is_cut=is_cut)
-    elif key.lower() in ("gpu type", "using gpu type") and value and not is_cut and not value.startswith("<"):
-        facts["gpus/index-0/name"] = value
+    elif key.lower() in ("gpu type", "using gpu type", "accelerator") and value and not is_cut and not value.startswith("<"):
+        facts["gpus/index-0/name"] = re.sub(r", \d+ MiB.*", "", value)
     elif is_row:
         _add_package(facts, _NAMES.get(name, name), value, is_cut=is_cut)
 
@@ -80,6 +80,7 @@ def _word(value: str) -> str:
 
 
 FORMAT = Format(
-    name="transformers-env", find=find, parse=parse, looks_like="transformers env (- `transformers` version: ...)",
+    name="transformers-env", find=find, parse=parse, knows_cuts=True, looks_like="transformers env (- `transformers` version: ...)",
+    marks=(" version", "` version"),
     never_prints=("driver/*", "env/*", "servers/*", "cuda/*", "nccl/*", "packages/sglang/*", "packages/vllm/*", "packages/*/record"),
 )

@@ -25,4 +25,4 @@ def parse(text: str) -> Parsed:
     return parse_table(rest, is_filtered=is_filtered(head))
 
 
-FORMAT = Format(name="uv-pip-list", find=find, parse=parse, looks_like="uv pip list", never_prints=PIP_LIST.never_prints)
+FORMAT = Format(name="uv-pip-list", find=find, parse=parse, knows_cuts=True, looks_like="uv pip list", never_prints=PIP_LIST.never_prints)

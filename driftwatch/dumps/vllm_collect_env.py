@@ -63,7 +63,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 
 FORMAT = Format(
-    name="vllm-collect-env", find=find, parse=parse, looks_like="vllm collect-env, or vLLM's collect_env.py",
+    name="vllm-collect-env", find=find, parse=parse, knows_cuts=True, looks_like="vllm collect-env, or vLLM's collect_env.py", marks=collect_env.MARKS,
     never_prints=(
         "packages/sglang/version", "packages/fastapi/version", "packages/apache-tvm-ffi/version", "servers/*", "env/SGLANG_*", "env/PYTHONPATH",
         "env/LD_PRELOAD", "gpus/*/holders/*", "gpus/*/memory_used_mib", "git/*", "sources/*", "packages/*/record", "nccl/*"),

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from driftwatch.explain.case import Case
+from driftwatch.explain.error_words import is_of_system
 from driftwatch.explain.explanation import Command, Subject
 from driftwatch.explain.families import GPU_STACK, package_family
 from driftwatch.explain.mentions import Said, mentions
 from driftwatch.explain.requirements import has_moved
 from driftwatch.explain.rule import Evidence, Wording
 from driftwatch.explain.terms import pip, term
-from driftwatch.explain.words import moved, show
+from driftwatch.explain.words import listed, moved, show
 
+_NOT_BY_IMPORT = ("slow", "accuracy", "wrong-output", "hang", "oom", "device-lost")
 Broke = Literal["family broke", "requirement broke", "built for another"]
 
 
@@ -35,16 +37,24 @@ def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
     terms = [term(weight, pair.says + was, facts)]
     if not pair.held:
         terms.append(term("open", "whether they fitted on the good side is not known", facts))
-    if package_family(pair.follower) not in GPU_STACK and package_family(pair.leader) not in GPU_STACK:
+    is_plain = package_family(pair.follower) not in GPU_STACK and package_family(pair.leader) not in GPU_STACK
+    if is_plain:
         terms.append(term("pair of a plain package", "no part of the GPU stack", facts))
-    first, second = pair.follower, pair.leader
+        if case.klass in _NOT_BY_IMPORT:
+            terms.append(term("pair breaks an import", "plain packages that do not fit fail when they are imported or called, and do not make this", facts))
+    first, second, said = pair.follower, pair.leader, Said(case)
     if not has_moved(case, first):
         partner = _change(case, second)
         terms.append(term("left behind", f"it did not move, {second} did: {partner}" if partner else "it did not move", facts))
-        terms += mentions(Said(case), first, facts)
+        terms += mentions(said, first, facts)
+    if said.named and not said.named & {first, second}:
+        terms.append(term("another is named", f"the error names {listed(sorted(said.named), 2)} and neither of these", facts))
+    if is_of_system(case.text):
+        terms.append(term("the system refused", "the operating system refused or lacked something: no version does that", facts))
     yield Evidence(Subject("package", first), tuple(terms), _wording(case, first, second, pair.says))
-    if has_moved(case, second):
-        yield Evidence(Subject("package", second), (term("other side of a broken pair", f"since it moved, {first} does not fit: {pair.says}", facts),))
+    if has_moved(case, second) and not (is_plain and case.klass in _NOT_BY_IMPORT):
+        weight = "other side of a plain pair" if is_plain else "other side of a broken pair"
+        yield Evidence(Subject("package", second), (term(weight, f"since it moved, {first} does not fit: {pair.says}", facts),))
 
 
 def _change(case: Case, name: str) -> str:

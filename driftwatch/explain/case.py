@@ -103,18 +103,20 @@ class Case:
 
     def under(self, side: SideName, prefix: str) -> list[tuple[str, Any]]:
         """Return the stored facts of one side below a path of two or three parts, such as ``servers/sglang/args``, as (path, value), in their order."""
-        return self._by_prefix[side].get(prefix, [])
+        return self._prefixes(side, prefix.partition("/")[0]).get(prefix, [])
 
     def families(self, top: str) -> list[str]:
         """Return the names below a first part on either side, sorted: ``sglang`` for ``servers``, the keys of ``sources`` or ``git``."""
-        return sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, []) if "/" in path})
+        if top not in self._families:
+            self._families[top] = sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, []) if "/" in path})
+        return self._families[top]
 
     def unanswered(self, side: SideName, glob: str) -> Unknown | None:
         """Return why nothing that fits a glob is known on a side, or None where a value is known or known to be absent."""
         parts = glob.split("/")
         found: Unknown | None = None
-        for path, value in self.below(side, parts[0]):
-            if not overlaps(path.split("/"), parts):
+        for told, value in self._split(side, parts[0]):
+            if not overlaps(told, parts):
                 continue
             if not is_unknown(value):
                 return None
@@ -125,6 +127,11 @@ class Case:
         return asked if isinstance(asked, Unknown) else None
 
     @cached_property
+    def _families(self) -> dict[str, list[str]]:
+        """Return what ``families`` found already."""
+        return {}
+
+    @cached_property
     def _seen_by_top(self) -> Mapping[str, list[Change]]:
         found: dict[str, list[Change]] = {}
         for change in self.seen:
@@ -132,14 +139,31 @@ class Case:
         return found
 
     @cached_property
-    def _by_prefix(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:
-        found: dict[SideName, dict[str, list[tuple[str, Any]]]] = {"good": {}, "bad": {}}
-        for name, prefixes in found.items():
-            for path, value in self.side(name).facts.items():
-                parts = path.split("/", 3)
-                for depth in range(2, min(4, len(parts))):
-                    prefixes.setdefault("/".join(parts[:depth]), []).append((path, value))
+    def _by_prefix(self) -> dict[tuple[SideName, str], dict[str, list[tuple[str, Any]]]]:
+        """Return the facts below each path of two and three parts, for the sides and first parts that were asked about already."""
+        return {}
+
+    def _prefixes(self, side: SideName, top: str) -> dict[str, list[tuple[str, Any]]]:
+        found = self._by_prefix.get((side, top))
+        if found is None:
+            found = self._by_prefix[side, top] = {}
+            for path, value in self.below(side, top):
+                second = path.find("/", len(top) + 1)
+                third = path.find("/", second + 1) if second > 0 else -1
+                for end in (end for end in (second, third) if end > 0):
+                    found.setdefault(path[:end], []).append((path, value))
         return found
+
+    def _split(self, side: SideName, top: str) -> list[tuple[list[str], Any]]:
+        """Return the facts of a side below a first part, their paths in parts."""
+        found = self._parts.get((side, top))
+        if found is None:
+            found = self._parts[side, top] = [(path.split("/"), value) for path, value in self.below(side, top)]
+        return found
+
+    @cached_property
+    def _parts(self) -> dict[tuple[SideName, str], list[tuple[list[str], Any]]]:
+        return {}
 
     @cached_property
     def _by_top(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:
@@ -152,4 +176,7 @@ class Case:
 
 def overlaps(one: list[str], other: list[str]) -> bool:
     """Tell whether two paths or globs, as parts, can mean one thing: equal part by part up to the shorter one, where ``*`` is any part."""
-    return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=False))
+    for a, b in zip(one, other, strict=False):  # noqa: SIM110  asked of every fact: a generator costs twice as much
+        if a not in (b, "*") and b != "*":
+            return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _IMPORTS = (
     ("apache-tvm-ffi", "tvm_ffi tvm::ffi libtvm_ffi"), ("torch", "c10 libtorch libc10"), ("pyzmq", "zmq"), ("pillow", "PIL"),
@@ -29,19 +30,22 @@ _CODES = (  # error codes and words of a library that stand in errors of others
     (r"nvidia-cudnn-cu.*", r"CUDNN_STATUS_\w+|\bcudnn[A-Z]\w+"), (r"nvidia-cublas.*", r"CUBLAS_STATUS_\w+"), (r"nvidia-cusparse-.*", r"CUSPARSE_STATUS_\w+"),
     (r"nvidia-nccl-.*", r"\bNCCL (?:error|WARN|ERROR)|\bnccl(?:System|Internal|UnhandledCuda|Remote|InvalidUsage)\w*"), (r"nvidia-nvshmem-.*", r"\bnvshmem\w*"),
     (r"protobuf", r"Descriptors cannot be created|descriptor_pool|MessageFactory"), (r"numpy", r"numpy\.dtype size changed|_ARRAY_API|\bNumPy [12]\.[\dx]+"),
+    (r"transformers|tokenizers|mistral-common|tiktoken|sentencepiece", r"\b[A-Z]\w+Tokenizer(?:Fast)?\b"),
     (r"transformers", r"\bAuto(?:Tokenizer|Config|Model\w*|Processor)\b|apply_chat_template"), (r"pydantic", r"\bPydantic\w+|pydantic_core"),
-    (r"xgrammar|outlines-core|llguidance", r"[Gg]rammar(?:Matcher|Compiler)"), (r"triton", r"\btriton_?\w*kernel|TritonGPU|\bttgir\b"),
+    (r"xgrammar", r"Grammar(?:Matcher|Compiler)|\bTokenizerInfo\b"), (r"llguidance", r"\bLL(?:Matcher|Interpreter|Tokenizer)\b"),
+    (r"outlines-core", r"outlines_core"), (r"triton", r"\btriton_?\w*kernel|TritonGPU|\bttgir\b"),
     (r"nvidia-cutlass-dsl", r"GPUModuleOp|\bCuTe\b|cute\.\w+"), (r"setuptools", r"pkg_resources"), (r"opencv-python.*", r"libGL\.so|libgthread"),
     (r"starlette", r"'?\b(?:Router|Mount|Route)\b'? object|\bRouter\.__init__"), (r"fastapi", r"\bAPIRouter\b|_IncludedRouter|\bAPIRoute\b"),
     (r"uvicorn|uvloop", r"loop_factory|uvloop"),
 )
+_IMPORTS_COMPILED = tuple((re.compile(pattern), names) for pattern, names in _IMPORTS)
 _UNDEFINED = re.compile(r"undefined symbol:? ['\"`]?(\w+)|version `(\w+)' not found|procedure entry point (\w+)")
 _MANGLED = re.compile(r"_ZT?[A-Z]*?N[KVrRO]*(\d+)")
 
 
 def code_names(name: str) -> list[str]:
     """Return the names, in small letters, under which code or a linker knows a distribution beside its own."""
-    return [one.lower() for pattern, names in _IMPORTS if re.fullmatch(pattern, name) for one in names.split()]
+    return [one.lower() for pattern, names in _IMPORTS_COMPILED if pattern.fullmatch(name) for one in names.split()]
 
 
 def missing_symbols(text: str) -> list[str]:
@@ -56,7 +60,13 @@ def owner_patterns(symbol: str) -> Iterator[str]:
 
 def speaks_with(text: str, name: str) -> bool:
     """Tell whether a text holds an error code or a class that is of this distribution's library."""
-    return any(re.fullmatch(pattern, name) and re.search(words, text) for pattern, words in _CODES)
+    return any(pattern.fullmatch(name) for pattern in _spoken(text))
+
+
+@lru_cache(maxsize=64)
+def _spoken(text: str) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of the distributions whose words a text holds."""
+    return tuple(re.compile(pattern) for pattern, words in _CODES if re.search(words, text))
 
 
 def _outermost(symbol: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from driftwatch.explain import servers
@@ -16,9 +16,11 @@ from driftwatch.explain.turned_round import turned_round
 from driftwatch.explain.verdict import choose_word, sentence, with_doubts
 from driftwatch.explain.weights import MOST_SUSPECTS, SHOWN, WEIGHTS, logistic, prior
 from driftwatch.explain.words import shorten, show
-from driftwatch.model import ANSWERED
+from driftwatch.model import ANSWERED, Snapshot
 
 _LONGEST_VERDICT = 600
+_VIEW = ("inside", "namespace", "pod", "container", "job")
+_Sum = tuple[float, Subject, Wording, tuple[Term, ...]]  # log-odds, and what they are of
 
 
 def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
@@ -57,22 +59,31 @@ def _is_open(case: Case, side: SideName, need: str) -> bool:
     return all(case.unanswered(side, alternative) is not None for alternative in need.split("|"))
 
 
+def candidates(case: Case, rules: Sequence[Rule]) -> list[tuple[float, Suspect]]:
+    """Return every subject that the rules word, however weak, with the log-odds of its sum; the strongest first."""
+    findings = [finding for rule in rules for finding in ask(rule, case)]
+    ranked = _ranked(case, [one for one in findings if isinstance(one, Evidence)], [one for one in findings if isinstance(one, Doubt)])
+    return [(one[0], _suspect(case, one)) for one in ranked]
+
+
 def _suspects(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt]) -> tuple[Suspect, ...]:
+    shown = [one for one in _ranked(case, evidence, doubts)[:MOST_SUSPECTS] if logistic(one[0]) >= SHOWN]
+    return _apart([(one[0], _suspect(case, one)) for one in shown])
+
+
+def _ranked(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt]) -> list[_Sum]:
+    """Return each worded subject with its sum and its terms, the largest sum first."""
     groups: dict[Subject, list[Evidence]] = {}
     for one in evidence:
         groups.setdefault(one.subject, []).append(one)
-    against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts) for doubt in doubts[:1])
-    found: list[tuple[float, Suspect]] = []
-    worded = {subject: group for subject, group in groups.items() if _wording(group) is not None}
-    rivals = rival_terms(case, {subject: _terms(group) for subject, group in worded.items()})
-    for subject, group in worded.items():
-        wording = _wording(group)
-        if wording is not None:
-            terms = _terms(group, rivals.get(subject)) + against
-            log_odds = prior(subject.kind, case.klass) + sum(term.weight for term in terms)
-            found.append((log_odds, _suspect(subject, wording, terms, case.klass)))
-    found.sort(key=lambda pair: (-pair[0], pair[1].subject.kind, pair[1].subject.name))
-    return _apart([pair for pair in found if logistic(pair[0]) >= SHOWN][:MOST_SUSPECTS])
+    against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts, "baseline") for doubt in doubts[:1])
+    worded = {subject: (wording, group) for subject, group in groups.items() if (wording := _wording(group)) is not None}
+    rivals = rival_terms(case, {subject: _terms(group) for subject, (_, group) in worded.items()})
+    found: list[_Sum] = []
+    for subject, (wording, group) in worded.items():
+        terms = _terms(group, rivals.get(subject)) + against
+        found.append((prior(subject.kind, case.klass) + sum(term.weight for term in terms), subject, wording, terms))
+    return sorted(found, key=lambda one: (-one[0], one[1].kind, one[1].name))
 
 
 def _wording(group: Sequence[Evidence]) -> Wording | None:
@@ -91,11 +102,11 @@ def _terms(group: Sequence[Evidence], more: Term | None = None) -> tuple[Term, .
     return tuple(sorted(every, key=lambda term: (("+", "?", "-").index(term.sign), term is more, -abs(term.weight))))
 
 
-def _suspect(subject: Subject, wording: Wording, terms: tuple[Term, ...], klass: str | None) -> Suspect:
-    before = prior(subject.kind, klass)
+def _suspect(case: Case, found: _Sum) -> Suspect:
+    log_odds, subject, wording, terms = found
     return Suspect(
-        subject, wording.layer, wording.fact, wording.mark, wording.good, wording.bad, logistic(before + sum(term.weight for term in terms)), terms,
-        wording.carrier, wording.commands, wording.sum, wording.verdict, before,
+        subject, wording.layer, wording.fact, wording.mark, wording.good, wording.bad, logistic(log_odds), terms,
+        wording.carrier, wording.commands, wording.sum, wording.verdict, prior(subject.kind, case.klass),
     )
 
 
@@ -136,7 +147,18 @@ def _side(case: Case, name: SideName) -> Side:
     snapshot = case.side(name)
     answered = sum(result.status in ANSWERED for result in snapshot.probes.values())
     ref = case.good_ref if name == "good" else case.bad_ref
-    return Side(snapshot.host, snapshot.taken_at, snapshot.id, snapshot.source, ref, _outcome(case, name), answered, len(snapshot.probes), len(snapshot.facts))
+    outcome = _outcome(case, name)
+    if view := _view(snapshot):
+        outcome = f"{outcome or f'{answered:,} of {len(snapshot.probes):,} probes answered'}, {view}"
+    return Side(snapshot.host, snapshot.taken_at, snapshot.id, snapshot.source, ref, outcome, answered, len(snapshot.probes), len(snapshot.facts))
+
+
+def _view(snapshot: Snapshot) -> str:
+    """Return from inside of what the host was seen, as in ``inside docker web``; "" where it was the host itself."""
+    view = snapshot.extra.get("view")
+    if not isinstance(view, Mapping) or "inside" not in view:
+        return ""
+    return "inside " + " ".join(str(view[key]) for key in _VIEW if key in view)
 
 
 def _outcome(case: Case, name: SideName) -> str:

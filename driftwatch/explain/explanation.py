@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from driftwatch.compare.change import Change
@@ -22,11 +22,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Term:
-    """One piece of evidence: a sentence, its weight in log-odds (+ for, - against, 0 an open question) and the facts it rests on."""
+    """One piece of evidence: a sentence, its weight in log-odds (+ for, - against, 0 an open question) and the facts it rests on.
+
+    ``group`` is the part of the table of weights that it came from; two terms of one sentence and weight are equal whatever it is.
+    """
 
     says: str
     weight: float
     facts: tuple[str, ...] = ()
+    group: str = field(default="", compare=False)
 
     @property
     def sign(self) -> str:

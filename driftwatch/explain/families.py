@@ -6,6 +6,7 @@ A table's first fitting row counts. Names stand in whole patterns, white space b
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda"})
 _WORDS = (  # the words of a layer in an error text that names no package
@@ -30,7 +31,8 @@ _PACKAGES = _table(
     torch="torch torchvision torchaudio torch-memory-saver pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
-    server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.* ray",
+    server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.*",
+    executor="ray ray-.* dask.* distributed pyzmq msgspec",
     loading="huggingface-hub hf-xet hf-transfer safetensors modelscope fastsafetensors runai-model-streamer.*",
     model="""
         transformers tokenizers compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
@@ -63,13 +65,15 @@ _ARGUMENTS = _table(
         log_.* .*_log_.* port host served_model_name (admin_)?api_key enable_metrics.* show_.* decode_log_interval random_seed seed nccl_port metrics_.*
         otlp_.* collect_.* crash_dump_.* uvicorn_.* ssl_.* warmups file_storage_path weight_version bucket_.* \w+_tokens_buckets disable_log_.* root_path
         uds fastapi_.*""",
+    graphs="(disable_|enable_)?cuda_graph.* disable_cuda_graph.* enforce_eager (disable_|enable_)?piecewise_cuda_graph.* .*cudagraph.* max_seq_len_to_capture",
     memory="""
         mem_fraction_static gpu_memory_utilization max_total_tokens max_running_requests max_num_seqs max_num_batched_tokens chunked_prefill_size
-        max_prefill_tokens cuda_graph_.* disable_cuda_graph.* enforce_eager .*piecewise_cuda_graph.* kv_cache_dtype page_size block_size
+        max_prefill_tokens page_size block_size
         enable_(torch_)?symm_mem mamba_.* max_mamba_cache_size swa_full_tokens_ratio cpu_offload_gb swap_space enable_memory_saver .*lora.* hicache_.*
         enable_hierarchical_cache ep_num_redundant_experts context_length max_model_len kv_cache_memory.*""",
+    precision="kv_cache_dtype quantization.* dtype .*_dtype fp8_.* fp4_.* torchao_config modelopt_.* calculate_kv_scales quantize_.*",
     model="""
-        model_path model tokenizer.* revision quantization.* dtype load_format trust_remote_code json_model_override_args hf_overrides model_impl
+        model_path model tokenizer.* revision load_format trust_remote_code json_model_override_args hf_overrides model_impl
         chat_template language_only""",
     collective="""
         (tp|pp|dp|ep)_size (tensor|pipeline|data)_parallel_size enable_dp_attention disable_custom_all_reduce enable_mscclpp enable_nccl_nvls nnodes
@@ -117,6 +121,7 @@ _WORKAROUNDS = re.compile(
 )
 
 
+@lru_cache(maxsize=1 << 15)
 def package_family(name: str) -> str:
     """Return the family of a distribution by its canonical name, a key of the table or "other"."""
     return _first(_PACKAGES, name)
@@ -144,7 +149,7 @@ def is_off_level(text: str, name: str) -> bool:
 
 
 def argument_family(name: str) -> str:
-    """Return the group of a launch argument by its field name: harmless, memory, model, collective, speed or other."""
+    """Return the group of a launch argument by its field name: harmless, precision, model, memory, collective, speed or other."""
     return _first(_ARGUMENTS, name)
 
 

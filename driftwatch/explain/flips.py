@@ -140,7 +140,7 @@ def _install(case: Case, versions: dict[str, Any]) -> tuple[str, ...]:
 def _altered(case: Case) -> Iterator[Flip]:
     """Yield a flip for each package whose installed files are no longer as they were installed."""
     found: dict[str, list[Change]] = {}
-    for change in case.moved("packages/*/altered/*", "packages/*/missing/*"):
+    for change in case.moved("packages/*/altered/*", "packages/*/missing/*", "packages/*/rewritten/*"):
         found.setdefault(change.path.split("/")[1], []).append(change)
     for name, changes in found.items():
         version = case.value("bad", f"packages/{name}/version")

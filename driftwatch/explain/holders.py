@@ -35,8 +35,12 @@ def gpus(case: Case, side: SideName) -> list[str]:
 
 
 def foreign(case: Case) -> list[Holder]:
-    """Return the holders on the bad side that belong to no server running there and that held no such memory on the good side."""
-    before = {(holder.gpu, holder.name): holder for holder in _not_of_a_server(case, "good")}
+    """Return the holders on the bad side that belong to no server running there and that held no such memory on the good side.
+
+    Where nobody knows whether a server runs on the bad side, what held as much on the good side, a server's own processes too, is none of them.
+    """
+    is_known = case.unanswered("bad", "servers/*/running") is None
+    before = {(holder.gpu, holder.name): holder for holder in (_not_of_a_server(case, "good") if is_known else _every(case, "good"))}
     return [holder for holder in _not_of_a_server(case, "bad") if _grew(before.get((holder.gpu, holder.name)), holder)]
 
 
@@ -77,9 +81,13 @@ def _grew(before: Holder | None, now: Holder) -> bool:
     return now.used_mib - usual >= LEAST_MIB
 
 
+def _every(case: Case, side: SideName) -> list[Holder]:
+    return [_holder(path, value) for path, value in case.below(side, "gpus") if "/holders/" in path and isinstance(value, dict) and "unknown" not in value]
+
+
 def _not_of_a_server(case: Case, side: SideName) -> list[Holder]:
     running = {servers.framework(server) for server in servers.runs(case, side)}
-    every = [_holder(path, value) for path, value in case.below(side, "gpus") if "/holders/" in path and isinstance(value, dict) and "unknown" not in value]
+    every = _every(case, side)
     of_server = {holder.gpu for holder in every if any(name in holder.name.lower() for name in running)}
     return [holder for holder in every if not _belongs(holder, running, has_server_here=holder.gpu in of_server)]
 

@@ -8,13 +8,16 @@ from functools import cached_property
 
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.code_names import speaks_with
+from driftwatch.explain.error_words import is_of_system, missing_module, without_noise
 from driftwatch.explain.explanation import Term
 from driftwatch.explain.families import package_family, speaks_of
-from driftwatch.explain.naming import frames, is_import_of, lacks_symbol_of, names_package, quotes_version
+from driftwatch.explain.naming import frames, is_file_about, is_import_of, lacks_symbol_of, names_package, quotes_version
 from driftwatch.explain.requirements import has_moved, required_by
 from driftwatch.explain.terms import term
 from driftwatch.explain.usual_requirements import WELL_KNOWN
 
+_OUTER = frozenset({"web", "client", "tool"})
+_BESIDE_OUTER = _OUTER | {"request", "loading", "other"}
 _RARE = 6  # an error text that names more distributions than this is a list of them
 
 
@@ -23,6 +26,11 @@ class Said:
     """What the error of a case says, worked out once for all the distributions that are asked about."""
 
     case: Case
+
+    @cached_property
+    def text(self) -> str:
+        """Return the error text in which packages are looked for."""
+        return without_noise(self.case.text)
 
     @cached_property
     def installed(self) -> tuple[str, ...]:
@@ -47,7 +55,7 @@ class Said:
             found = tuple(name for name in self.installed if is_import_of(module, name))
             if found:
                 return found
-        named = tuple(name for name in self.installed if names_package(self.case.text, name))
+        named = tuple(name for name in self.installed if names_package(self.text, name))
         return named if len(named) <= _RARE else ()
 
     @cached_property
@@ -61,7 +69,7 @@ class Said:
 
         None where they are very many. Servers do not count, since any error of theirs names them.
         """
-        text = self.case.text
+        text = self.text
         every = dict.fromkeys((*self.installed, *WELL_KNOWN)) if text else ()
         found = [name for name in every if package_family(name) != "server" and (names_package(text, name) or lacks_symbol_of(text, name))]
         found = found or [name for name in self.installed if speaks_with(text, name) and has_moved(self.case, name)]
@@ -71,7 +79,7 @@ class Said:
 def mentions(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
     """Yield what the error says of one distribution, as terms that rest on these facts."""
     case = said.case
-    is_named = names_package(case.text, name)
+    is_named = names_package(said.text, name)
     if is_named:
         is_server = package_family(name) == "server"
         yield term("server named" if is_server else "named in the error", "the error text names it", facts)
@@ -95,15 +103,22 @@ def _in_its_words(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Ter
 
 def _in_trace(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
     found = [module for module in said.frames if is_import_of(module, name)]
-    if found and name in said.raisers:
+    if found and is_of_system(said.case.text):
+        yield term("the system refused", "its code was running when the operating system refused or lacked something: it only asked", facts)
+    elif found and name in said.raisers:
         yield term("raises", "the innermost frame of the traceback is its code", facts)
-    elif found:
-        yield term("in the traceback", "the traceback goes through its code", facts)
+    elif found or is_file_about(said.case.trace, name):
+        yield term("in the traceback", "the traceback goes through its code" if found else "the traceback ends in code that is about it", facts)
 
 
 def _needed(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
     """Yield that what raised requires it directly, where it did not move itself: the one that raises is often the victim."""
+    absent = missing_module(said.case.text)
+    if absent and not any(is_import_of(absent, one) for one in (name, *said.still_raisers)):
+        return
     for raiser in said.still_raisers:
         if raiser != name and name in said.required.get(raiser, ()):
-            yield term("raiser needs it", f"{raiser}, which the error comes from, did not move and requires it", facts)
+            is_far = package_family(name) in _OUTER and package_family(raiser) not in _BESIDE_OUTER
+            says = f"{raiser}, which the error comes from, did not move and requires it"
+            yield term("raiser needs it, far", f"{says}, for another kind of work", facts) if is_far else term("raiser needs it", says, facts)
             return

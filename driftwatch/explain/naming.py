@@ -9,7 +9,12 @@ from driftwatch.explain.code_names import code_names, missing_symbols, owner_pat
 
 _VENDOR = re.compile(r"^(?:apache|nvidia|pytorch|vllm)-")
 _TAIL = re.compile(r"-(?:python|cu\d+|cubin|jit-cache|gpu|binary|base|libs)$")
+_MOST_NAMES = 1 << 15
 _LEAST = 4  # a shorter core of a name, such as "ray" or "py", is found in any text
+_PLAIN = re.compile("true|false|none|auto|null|default|info|warn|debug|error|model|data|server|memory|cuda|cache|local|host|kernel|value|size")
+_GENERAL = re.compile(
+    r"enable|disable|static|backend|default|server|memory|graph|tokens|requests?|length|prefill|decode|model|cache|batch|params?|config|steps")
+_SHORT = re.compile(r"[a-z]{2}\d")
 _FRAME = re.compile(r"(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
 
 
@@ -21,13 +26,39 @@ def names_argument(text: str, name: str) -> bool:
 
 def names_variable(text: str, name: str) -> bool:
     """Tell whether a text holds a variable's name as a word."""
-    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text) is not None
+    return name in text and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text) is not None
+
+
+def names_value(text: str, value: object) -> bool:
+    """Tell whether a text holds a value as a word of its own, or one option of a list in it: a word of the field, a path or a long number, no plain word."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return False
+    flat = _small(text)
+    return any(word in flat and re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", flat) for word in _telling(value))
+
+
+def names_path(text: str, value: object) -> bool:
+    """Tell whether a text holds a folder or a file that a value names, of two and more parts: no other thing is called so."""
+    return isinstance(value, str) and any(part.count("/") > 1 and part.rstrip("/") in text for part in value.split(":") if part.startswith("/"))
+
+
+def code_of(trace: str, name: str, value: object) -> str:
+    """Return the part of a traceback's paths that an argument's name or value selects by its words, such as ``speculative``; empty where none does."""
+    parts = {word for part in re.split(r"[^a-z0-9_]+", trace.lower()) for word in (part, *part.split("_"))}
+    words = [word for word in name.lower().split("_") if len(word) > _LEAST and not _GENERAL.fullmatch(word)]
+    return next((word for word in (*words, *(_telling(value) if isinstance(value, str) else ())) if word in parts), "")
+
+
+def _telling(value: object) -> list[str]:
+    """Return the words of a value that can be recognised in a text: long ones, and short ones with a digit such as ``fa3``, but no number of few digits."""
+    words = [word.strip("'\"()[]{}") for word in re.split(r"[,;:=\s]+", str(value).lower())]
+    return [word for word in words if not _PLAIN.fullmatch(word) and (len(word) >= _LEAST + word.isdigit() or _SHORT.fullmatch(word))]
 
 
 def names_package(text: str, name: str) -> bool:
     """Tell whether a text names a distribution, by its own name, its import name, its library or its namespace, as code does: not as a word of a sentence."""
     flat = _flat(text)
-    return any(_flat(core) in flat for core in _cores(name)) and _package_pattern(name).search(text.lower()) is not None
+    return any(core in flat for core in _flat_cores(name)) and _package_pattern(name).search(_small(text)) is not None
 
 
 def lacks_symbol_of(text: str, name: str) -> str:
@@ -49,14 +80,21 @@ def frames(trace: str) -> list[str]:
 
 
 def is_import_of(module: str, name: str) -> bool:
-    """Tell whether the first part of an import path belongs to a distribution."""
-    return module.replace("_", "-") in {core.replace("_", "-") for core in _cores(name)}
+    """Tell whether the first part of an import path belongs to a distribution; ``google`` does to one that is known as ``google.protobuf``."""
+    return module.replace("_", "-") in _first_parts(name)
+
+
+def is_file_about(trace: str, name: str) -> bool:
+    """Tell whether the last file of a traceback is called after a distribution: ``xgrammar_backend.py``."""
+    base = _last_file(trace)
+    spelled = (core.replace("-", "_") for core in _cores(name) if len(core) > _LEAST) if base else ()
+    return any(core in base and re.search(rf"(?<![a-z]){re.escape(core)}(?![a-z])", base) for core in spelled)
 
 
 def names_file(text: str, path: str) -> bool:
     """Tell whether a text holds a file's base name, or the dotted name of its module."""
     base = path.rsplit("/", 1)[-1]
-    if len(base) > _LEAST and base != "__init__.py" and re.search(rf"(?<![\w.-]){re.escape(base)}(?![\w-])", text):
+    if len(base) > _LEAST and base in text and base != "__init__.py" and re.search(rf"(?<![\w.-]){re.escape(base)}(?![\w-])", text):
         return True
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return module.count(".") > 1 and module in text
@@ -68,11 +106,31 @@ def _flat(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
+def _small(text: str) -> str:
+    return text.lower()
+
+
+@lru_cache(maxsize=64)
+def _last_file(trace: str) -> str:
+    return trace.rstrip().rpartition("\n")[2].partition('", line')[0].rpartition("/")[2].lower()
+
+
+@lru_cache(maxsize=64)
 def _missing(text: str) -> tuple[str, ...]:
     return tuple(missing_symbols(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
+def _flat_cores(name: str) -> tuple[str, ...]:
+    return tuple(re.sub(r"[-_.:/]+", "-", core.lower()) for core in _cores(name))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def _first_parts(name: str) -> frozenset[str]:
+    return frozenset(core.replace("_", "-").partition(".")[0] for core in _cores(name))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
 def _cores(name: str) -> tuple[str, ...]:
     """Return the names under which code knows a distribution: ``apache-tvm-ffi`` is ``tvm-ffi`` too; the longest first."""
     cores = {name, _TAIL.sub("", name), _VENDOR.sub("", _TAIL.sub("", name))}

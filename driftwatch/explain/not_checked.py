@@ -16,6 +16,7 @@ from driftwatch.explain.rule import Rule
 from driftwatch.explain.weights import COULD_HIDE, prior
 from driftwatch.explain.words import count, listed, shorten
 from driftwatch.model import Unknown
+from driftwatch.other_names import asker_of, probe_of
 
 STANDING = ("denied", "not_recorded", "absent")  # open on both sides for such a reason: nobody can have closed it in between
 MOST = 20
@@ -110,8 +111,8 @@ def _never_asked(case: Case, rules: Sequence[Rule]) -> Iterator[_Open]:
             glob = need.split("|")[0]
             is_open = all(case.unanswered(side, one) is not None for side in SIDES for one in need.split("|"))
             if is_open and not any(_has_teller(case, side, glob) for side in SIDES):
-                top = glob.split("/")[0]
-                yield _Open(glob, top, Subject("probe", top), "not_recorded", "both", "neither side tells it")
+                probe = probe_of(glob)
+                yield _Open(glob, probe, Subject("probe", probe), "not_recorded", "both", "neither side tells it")
 
 
 def _has_teller(case: Case, side: SideName, glob: str) -> bool:
@@ -121,7 +122,7 @@ def _has_teller(case: Case, side: SideName, glob: str) -> bool:
 def _probe(case: Case, path: str) -> str:
     if path.startswith("probes/"):
         return path.removeprefix("probes/")
-    return case.bad.owner(path) or case.good.owner(path) or path.split("/", 1)[0]
+    return asker_of(case.bad.owner(path) or case.good.owner(path), path)
 
 
 def _subject(case: Case, path: str) -> Subject:

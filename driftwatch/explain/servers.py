@@ -8,7 +8,7 @@ from typing import Any
 
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.words import number
-from driftwatch.model import Known
+from driftwatch.model import Known, is_unknown
 
 NAMED = "process"  # how the servers probe calls a process that --env-from-pid named
 
@@ -62,15 +62,26 @@ def effective(case: Case, side: SideName, server: str, name: str) -> tuple[Any, 
 
 
 def moved_arguments(case: Case) -> Iterator[Argument]:
-    """Yield every argument whose values are known on both sides and differ, in the order of their names."""
+    """Yield every argument whose values are known on both sides and differ, in the order of their names.
+
+    Both are of one source where they can be: resolved, else as given; of two command lines, an argument that only one of them gives is a difference.
+    """
     for server in case.families("servers"):
+        given = f"servers/{server}/given"
+        are_given = all(_is_told(case, side, given) for side in SIDES) and not all(_is_told(case, side, f"servers/{server}/args") for side in SIDES)
         for name in _names(case, server):
-            good, bad = effective(case, "good", server, name), effective(case, "bad", server, name)
+            good, bad = (
+                (case.value(side, path), path) if are_given and (path := f"{given}/{name}") else effective(case, side, server, name) for side in SIDES
+            )
             if good is None or bad is None or same_argument(good[0], bad[0]):
                 continue
             facts = tuple(dict.fromkeys((good[1], bad[1])))
             if not any((change := case.by_path.get(path)) is not None and change.is_folded and change.follows is None for path in facts):
                 yield Argument(server, name, good[0], bad[0], facts, _is_default(case, server, name))
+
+
+def _is_told(case: Case, side: SideName, prefix: str) -> bool:
+    return any(not is_unknown(value) for _, value in case.under(side, prefix))
 
 
 def _names(case: Case, server: str) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Term
 from driftwatch.explain.naming import names_file
-from driftwatch.explain.weights import WEIGHTS
+from driftwatch.explain.weights import GROUP_OF, WEIGHTS
 from driftwatch.explain.words import command
 
 
 def term(name: str, says: str, facts: Iterable[str] = ()) -> Term:
     """Return a term whose weight stands under ``name`` in the table."""
-    return Term(says, WEIGHTS[name], tuple(facts))
+    return Term(says, WEIGHTS[name], tuple(facts), GROUP_OF[name])
 
 
 def file_terms(case: Case, path: str, facts: Iterable[str]) -> tuple[Term, ...]:

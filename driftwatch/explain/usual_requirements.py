@@ -17,7 +17,8 @@ vllm: tiktoken ray
 vllm: protobuf depyf cloudpickle msgspec opencv-python-headless pillow sentencepiece einops triton cupy-cuda12x setproctitle lm-format-enforcer
 vllm: vllm-flash-attn mcp
 vllm: nvidia-cutlass-dsl apache-tvm-ffi quack-kernels nvidia-cudnn-frontend model-hosting-container-standards openai-harmony tilelang tokenspeed-mla cbor2 ijson
-torch: triton nvidia-* cuda-bindings cuda-toolkit sympy networkx jinja2 fsspec filelock typing-extensions mpmath setuptools
+torch: triton nvidia-cublas* nvidia-cuda-* nvidia-cudnn-cu* nvidia-cufft* nvidia-cufile* nvidia-curand* nvidia-cusolver* nvidia-cusparse* nvidia-nccl*
+torch: nvidia-nvjitlink* nvidia-nvshmem* nvidia-nvtx* cuda-bindings cuda-toolkit sympy networkx jinja2 fsspec filelock typing-extensions mpmath setuptools
 torchvision: torch numpy pillow
 torchaudio: torch
 flash-attn: torch einops

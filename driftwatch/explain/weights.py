@@ -1,4 +1,4 @@
-"""All weights of all rules, in log-odds, in one place. Set by judgement from settled public incidents; nothing else in the package holds such a number.
+"""All weights of all rules, in log-odds, in one place. Judged from settled public incidents, tried by benchmarks/fit_weights.py; no rule holds a number.
 
 A suspect's confidence is ``logistic(prior(kind, class) + sum of its terms)``.
 """
@@ -75,64 +75,95 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
 })
 
-WEIGHTS: Mapping[str, float] = MappingProxyType({
-    "moved": 0.3, "named in the error": 1.8, "file in the traceback": 1.4, "doubtful baseline": -2.0, "open": 0.0,
-    # the start-up sum of memory
-    "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0,
-    "memory equal": 0.7, "took no memory": -3.5,
-    # relations inside one host
-    "pair broke": 4.6, "pair broke, before unknown": 2.8, "kernel package": 0.8, "pair of a plain package": -1.6,
-    "text and driver agree": 1.0, "another kernel runs": 0.8,
-    # GPU memory held by others
-    "held by others": 2.2, "unlisted memory": 1.8, "on every device": 0.4, "of a server that does not run": 0.8, "error names occupants": 1.6,
-    "a server runs": -0.8,
-    # files and trees
-    "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
-    "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
-    # variables
-    "server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "presence": 0.2, "workaround": -0.5, "option came or went": 0.6,
-    # the platform
-    "driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6,
-    # packages
-    "new build of one version": 0.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6, "carried": 0.2,
-    "attention": 0.4, "compiles most kernels": 0.2,
-    "server named": 0.6, "another is named": -0.8, "lacks its symbol": 1.4, "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4,
-    "raiser needs it": 1.3, "words of its layer": 0.8, "words of its library": 1.2, "other level": -0.6, "quoted, not moved": 2.2,
-    # relations between packages
-    "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
-    "built for another": 3.6, "built for another, before unknown": 2.2, "base moved": 1.0, "left behind": 0.4, "other side of a broken pair": 1.2,
-    "no code for the card": 4.2, "no code for the card, before unknown": 2.4, "no code for the card, as before": 0.3,
-    "names unresolved": 3.4, "two owners": 2.4,
-    # caches and plain files
-    "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4,
-    "file moved": 1.6, "file cut": 1.4, "file outside packages": 0.4, "interface moved": 1.2,
-    # the field of rivals
-    "nothing else differs": 1.4, "few others differ": 0.5,
+# What the fit makes of each group (benchmarks/fit_weights.py): every weight of a group is multiplied by its figure, "bias" is added to every prior.
+SCALES: Mapping[str, float] = MappingProxyType({})
+
+GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "difference": {"moved": 0.3, "presence": 0.2, "option came or went": 0.6},
+    "whose environment": {"server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "workaround": -0.5},
+    "time": {"in the window": 0.2, "out of order": -1.5},
+    "baseline": {"doubtful baseline": -2.0, "open": 0.0},
+    # what the error says: the one that raises is often the victim of what it needs
+    "error text": {
+        "named in the error": 1.8, "value named": 1.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4, "lacks its symbol": 1.4,
+        "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
+        "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
+    },
+    "error text against": {"another is named": -0.8, "other level": -0.6, "the system refused": -1.0},
+    # the start-up sum of memory, and GPU memory held by others
+    "memory sum": {
+        "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0, "memory equal": 0.7, "took no memory": -3.5,
+    },
+    "memory held": {
+        "held by others": 2.2, "unlisted memory": 1.8, "on every device": 0.4, "of a server that does not run": 0.8, "error names occupants": 1.6,
+        "a server runs": -0.8,
+    },
+    "relations of a host": {
+        "pair broke": 4.6, "pair broke, before unknown": 2.8, "kernel package": 0.8, "pair of a plain package": -1.6, "pair breaks an import": -1.6,
+        "text and driver agree": 1.0, "another kernel runs": 0.8,
+    },
+    "files and trees": {
+        "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
+        "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
+    },
+    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6},
+    "place of a package": {
+        "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
+        "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
+    },
+    "relations of packages": {
+        "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
+        "built for another": 3.6, "built for another, before unknown": 2.2, "other side of a broken pair": 1.2, "other side of a plain pair": 0.3,
+        "no code for the card": 4.2, "no code for the card, before unknown": 2.4, "no code for the card, as before": 0.3, "names unresolved": 3.4,
+        "two owners": 2.4,
+    },
+    "caches and plain files": {
+        "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4, "file moved": 1.6, "file cut": 1.4,
+        "file outside packages": 0.4, "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
+    },
+    "rivals": {"nothing else differs": 1.4, "few others differ": 0.5, "stands out": 0.8},
+    "peers": {"odd among its peers": 0.8},  # at most: an innocent difference is as rare among peers as a guilty one
     # what one host says of itself: a refusal that the kernel wrote down is near a proof, a package that merely moved is a candidate
-    "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "text names it": 1.4, "in the window": 0.2, "out of order": -1.5,
-    "container stack moved": 2.2, "container stack set anew": 1.8,
-    "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
-    "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
-    "upgraded, not restarted": 0.6,
-    # devices: counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives
-    "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
-    "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0,
-    "narrower link": 2.6, "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
-    # power and clocks: only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
-    "slow clock at load": 3.0, "less power at load": 0.6, "no reason told": -0.2, "throttled": 2.2,
-    "power limit fell": 1.8, "power limit moved": 0.2, "governor moved": 1.2,
-    # limits, memory, disks, mounts: the resource that an errno names, unless there is far more of it than any server takes
-    "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8,
-    "cache fills shared memory": 3.6, "memory pressure": 0.4, "killed for memory": 2.8, "little memory left": 1.6,
-    "cold cache": 1.8, "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
-    "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4,
-    # libraries, caches, ranks, paths between devices: relations broken inside one process weigh most, what moved by itself least
-    "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "text fits": 1.4,
-    "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
-    "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
-    "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.8,
-    "system library moved": 0.4, "job system moved": 0.6, "system package": -0.8,
+    "services and containers": {
+        "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "container stack moved": 2.2, "container stack set anew": 1.8,
+        "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
+    },
+    "kernel modules": {
+        "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
+        "upgraded, not restarted": 0.6,
+    },
+    # counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives
+    "devices": {
+        "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
+        "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0, "narrower link": 2.6,
+        "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
+    },
+    # only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
+    "power and clocks": {
+        "slow clock at load": 3.0, "less power at load": 0.6, "no reason told": -0.2, "throttled": 2.2, "power limit fell": 1.8, "power limit moved": 0.2,
+        "governor moved": 1.2,
+    },
+    # the resource that an errno names, unless there is far more of it than any server takes
+    "resources": {
+        "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8, "cache fills shared memory": 3.6,
+        "memory pressure": 0.4, "memory setting moved": 1.6, "killed for memory": 2.8, "little memory left": 1.6, "cold cache": 1.8,
+        "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
+        "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4,
+    },
+    # relations broken inside one process weigh most, what moved by itself least
+    "native libraries": {
+        "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "system library moved": 0.4, "job system moved": 0.6,
+        "system package": -0.8,
+    },
+    "ranks and paths": {
+        "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
+        "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.8,
+    },
 })
+GROUP_OF: Mapping[str, str] = MappingProxyType({name: group for group, weights in GROUPS.items() for name in weights})
+WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {name: weight * SCALES.get(group, 1.0) for group, weights in GROUPS.items() for name, weight in weights.items()},
+)
 
 # What a moved package of a family weighs; "*" where the class has no figure of its own.
 LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
@@ -142,6 +173,7 @@ LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "collectives": {"*": 0.8, "hang": 1.9, "slow": 1.1, "oom": 0.8, "import-error": 0.3, "wrong-output": 0.0},
     "cuda": {"*": 0.5, "import-error": 0.9, "slow": 0.7},
     "server": {"*": 1.2, "oom": 1.3, "slow": 1.3},
+    "executor": {"*": 0.0, "hang": 1.2, "startup-crash": 0.4, "import-error": 0.2, "slow": 0.2, "oom": -0.6},
     "model": {"*": 0.6, "oom": 0.0, "hang": -0.3, "import-error": 0.9, "wrong-output": 0.9, "accuracy": 0.9, "device-lost": -1.0},
     "loading": {"*": 0.2, "startup-crash": 0.4, "import-error": 0.7, "hang": 0.4, "slow": -0.2, "wrong-output": -0.5, "accuracy": -0.5, "oom": -0.6},
     "numeric": {"*": 0.2, "import-error": 1.1},
@@ -155,7 +187,9 @@ LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
 # What a moved launch argument of a group weighs.
 ARGUMENT: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "memory": {"*": 0.4, "oom": 0.9, "startup-crash": 0.6, "wrong-output": -0.2},
+    "graphs": {"*": 0.4, "oom": 0.9, "slow": 1.3, "startup-crash": 0.6, "runtime-crash": 0.5, "hang": 0.5},
     "speed": {"*": 0.3, "slow": 1.3, "hang": 0.6, "oom": 0.2, "wrong-output": 0.9, "accuracy": 0.9},
+    "precision": {"*": 0.5, "wrong-output": 1.5, "accuracy": 1.5, "oom": 0.9, "slow": 0.8, "startup-crash": 0.9, "hang": 0.0},
     "model": {"*": 0.9, "wrong-output": 1.3, "accuracy": 1.3, "oom": 0.9, "startup-crash": 1.0},
     "collective": {"*": 0.3, "hang": 1.4, "slow": 1.0, "oom": 0.2},
     "harmless": {"*": -2.8},
@@ -174,17 +208,18 @@ VARIABLE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "harmless": {"*": -2.2},
     "other": {"*": -0.3},
 })
+_TABLES = MappingProxyType({"layer": LAYER, "argument": ARGUMENT, "variable": VARIABLE})
 
 
 def prior(kind: str, klass: str | None) -> float:
     """Return the log-odds, before any evidence, that a cause of this kind makes a symptom of this class."""
-    return BASE.get(kind, _UNLIKELY) + ROUTE.get(klass or "", {}).get(kind, 0.0)
+    return BASE.get(kind, _UNLIKELY) + SCALES.get("bias", 0.0) + ROUTE.get(klass or "", {}).get(kind, 0.0) * SCALES.get("route", 1.0)
 
 
-def by_class(table: Mapping[str, Mapping[str, float]], family: str, klass: str | None) -> float:
-    """Return what a table gives for a family under a symptom class."""
-    row = table[family]
-    return row.get(klass or "*", row["*"])
+def by_class(table: str, family: str, klass: str | None) -> float:
+    """Return what a table, layer, argument or variable, gives for a family under a symptom class."""
+    row = _TABLES[table][family]
+    return row.get(klass or "*", row["*"]) * SCALES.get(table, 1.0)
 
 
 def logistic(log_odds: float) -> float:

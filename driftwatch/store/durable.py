@@ -9,6 +9,7 @@ from pathlib import Path
 
 TEMPORARY = ".tmp-"
 STALE_S = 3600.0
+WRITABLE_BY_OTHERS = 0o022
 UNLINKABLE = (1, 38, 95)  # EPERM, ENOSYS, EOPNOTSUPP: file systems without hard links
 
 

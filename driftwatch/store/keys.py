@@ -10,7 +10,6 @@ from pathlib import Path
 
 from driftwatch.store import document, durable
 from driftwatch.store.errors import StoreError
-from driftwatch.store.files import WRITABLE_BY_OTHERS
 
 KEY_BYTES = 32
 KEY_FILE = "key"
@@ -53,7 +52,7 @@ def host_key(store_key: bytes, host: str) -> HostKey:
 
 def _make(root: Path) -> None:
     durable.make_folder(root)
-    if root.stat().st_mode & WRITABLE_BY_OTHERS:
+    if root.stat().st_mode & durable.WRITABLE_BY_OTHERS:
         raise StoreError("the store is refused: others than its owner may write into it", str(root), f"chmod go-w {root}")
     try:
         durable.write_new(root, KEY_FILE, new_key())

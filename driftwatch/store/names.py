@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from driftwatch.model import Snapshot
 from driftwatch.store.errors import StoreError
 
 ALTERED = "~"
@@ -43,6 +44,12 @@ def parse_file_name(name: str) -> FileName | None:
     """Return what a snapshot file's name says, or None for any other file."""
     found = _FILE.match(name)
     return FileName(found["host"], found["time"], found["id"], found["partial"] is not None) if found else None
+
+
+def name_of(snapshot: Snapshot) -> FileName:
+    """Return the file name of a snapshot. Raises StoreError for one without a time."""
+    short_id = snapshot.id.partition(":")[2][:ID_DIGITS]
+    return FileName(slug(snapshot.host or "unnamed"), compact_time(snapshot.taken_at), short_id, bool(snapshot.extra.get("partial")))
 
 
 def slug(host: str) -> str:

@@ -6,13 +6,15 @@ import difflib
 import os
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
 from driftwatch.store.errors import StoreError
-from driftwatch.store.files import Entry, FileStore
+from driftwatch.store.files import Entry
 from driftwatch.store.labels import label_names, load_label
-from driftwatch.store.names import ID_DIGITS, check_label, is_label
+from driftwatch.store.names import ID_DIGITS, check_label, is_label, parse_file_name
+from driftwatch.store.seam import Store
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
 FILE_ENDINGS = (".json", ".txt", ".log", ".md", ".csv", ".xml", *ARCHIVES)
@@ -31,7 +33,7 @@ class Reference:
     entry: Entry | None = None
 
 
-def resolve(text: str, store: FileStore) -> Reference:
+def resolve(text: str, store: Store) -> Reference:
     """Return what a REF names. Raises StoreError that says what is missing, where it was looked for, and what to do."""
     if text == "-":
         return Reference(text, "stdin")
@@ -60,17 +62,20 @@ def is_recorded(text: str) -> bool:
         return False
 
 
-def find(store: FileStore, host: str, which: str) -> Entry:
-    """Return the stored snapshot of a host that ``which`` means: a label, last, last~N, a UTC date or minute, or 7 or more digits of an id."""
+def find(store: Store, host: str, which: str) -> Entry:
+    """Return the stored snapshot of a host that ``which`` means: a label, last, last~N, a UTC date or minute, or 7 or more digits of an id.
+
+    No more names are listed than that takes: of a host with years of snapshots, its last is found in the newest day's.
+    """
+    if found := _LAST.match(which):
+        return _nth_last(store, host, int(found[1] or 0))
+    if _DATE.match(which):
+        return _not_after(store, host, which)
+    if is_label(which):
+        return _labelled(store, host, which)
     entries = store.entries(host)
     if not entries:
         raise unknown_host(store, host, which)
-    if found := _LAST.match(which):
-        return _nth_last(store, host, entries, int(found[1] or 0))
-    if _DATE.match(which):
-        return _not_after(store, host, entries, which)
-    if is_label(which):
-        return _labelled(store, host, entries, which)
     if _HEX.match(which):
         return _by_digits(store, host, entries, which)
     if "." in which or which in store.hosts():
@@ -79,40 +84,63 @@ def find(store: FileStore, host: str, which: str) -> Entry:
     raise StoreError(f"{host}@{which} names nothing", _where(store, host, entries), f"driftwatch list {host}")
 
 
-def _nth_last(store: FileStore, host: str, entries: tuple[Entry, ...], back: int) -> Entry:
-    whole = [entry for entry in entries if not entry.name.is_partial]
-    if back < len(whole):
-        return whole[-1 - back]
-    said = f"{host} has {counted(len(whole), 'whole snapshot')}, so there is no last~{back}" if whole else f"{host} has no whole snapshot, only partial ones"
+def _nth_last(store: Store, host: str, back: int) -> Entry:
+    whole = (entry for entry in store.newest_first(host) if not entry.name.is_partial)
+    for place, entry in enumerate(whole):
+        if place == back:
+            return entry
+    entries = _some(store, host, "last")
+    count = sum(not entry.name.is_partial for entry in entries)
+    said = f"{host} has {counted(count, 'whole snapshot')}, so there is no last~{back}" if count else f"{host} has no whole snapshot, only partial ones"
     raise StoreError(said, _where(store, host, entries), f"driftwatch list {host}")
 
 
-def _not_after(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+def _not_after(store: Store, host: str, which: str) -> Entry:
     """Return the newest whole snapshot that is not after the end of the day, minute or second told."""
     end = which.rstrip("Z").replace("-", "").replace(":", "") + "~"
-    for entry in reversed(entries):
-        if entry.name.compact < end and not entry.name.is_partial:
+    for entry in store.newest_first(host, end):
+        if not entry.name.is_partial:
             return entry
+    entries = _some(store, host, which)
     said = f"no snapshot of {host} is as old as {which}; the oldest is of {entries[0].name.taken_at}"
     raise StoreError(said, _where(store, host, entries), f"driftwatch list {host}")
 
 
-def _labelled(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+def _some(store: Store, host: str, which: str) -> tuple[Entry, ...]:
+    """Return all snapshots of a host, at least one, for an error. Raises StoreError where there is none."""
+    entries = store.entries(host)
+    if not entries:
+        raise unknown_host(store, host, which)
+    return entries
+
+
+def _labelled(store: Store, host: str, which: str) -> Entry:
     names = label_names(store, host)
     if which not in names:
+        entries = _some(store, host, which)
         if which in store.hosts():
             raise _ssh_login(host, which)
-        do = f"driftwatch tag {which} {host}@{entries[-1].name.taken_at[:10]}   or   driftwatch list {host}"
+        near = difflib.get_close_matches(which, names, 1)
+        first = f"did you mean {host}@{near[0]}?" if near else f"driftwatch tag {which} {host}@{entries[-1].name.taken_at[:10]}"
+        do = f"{first}   or   driftwatch list {host}"
         raise StoreError(f'no snapshot of {host} is tagged "{which}"', _where(store, host, entries), do)
     label = load_label(store, host, which)
-    for entry in entries:
-        if entry.path.name == label.file:
-            return entry
-    place = f"{store.folder(host)}/{label.file}"
+    if entry := find_file(store, host, label.file):
+        return entry
+    place = f"{store.place_of(host)}/{label.file}"
     raise StoreError(f'the snapshot that {host} has tagged "{which}" is gone', place, f"driftwatch tag {which} REF   sets the tag anew")
 
 
-def _by_digits(store: FileStore, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
+def find_file(store: Store, host: str, file: str) -> Entry | None:
+    """Return the stored snapshot of a host that has this file name, or None."""
+    name = parse_file_name(file)
+    if name is None:
+        return None
+    near = takewhile(lambda entry: entry.name.compact == name.compact, store.newest_first(host, name.compact + "~"))
+    return next((entry for entry in near if entry.name == name), None)
+
+
+def _by_digits(store: Store, host: str, entries: tuple[Entry, ...], which: str) -> Entry:
     found = [entry for entry in entries if entry.name.short_id.startswith(which[:ID_DIGITS])]
     if len(found) == 1:
         return found[0]
@@ -120,10 +148,10 @@ def _by_digits(store: FileStore, host: str, entries: tuple[Entry, ...], which: s
     raise StoreError(said, _where(store, host, entries), "give more digits" if found else f"driftwatch list {host}")
 
 
-def _where(store: FileStore, host: str, entries: tuple[Entry, ...]) -> str:
+def _where(store: Store, host: str, entries: tuple[Entry, ...]) -> str:
     """Return the place and what is there, for an error."""
     tags = ", ".join(label_names(store, host)) or "none"
-    return f"{store.folder(host)} ({counted(len(entries), 'snapshot')}, tags: {tags})"
+    return f"{store.place_of(host)} ({counted(len(entries), 'snapshot')}, tags: {tags})"
 
 
 def counted(count: int, thing: str) -> str:
@@ -135,20 +163,20 @@ def _ssh_login(user: str, host: str) -> StoreError:
     return StoreError(f"{user}@{host} is an SSH login; did you mean {host}@last?", do="a REF is HOST@which, with the host's name first and no user")
 
 
-def unknown_host(store: FileStore, host: str, which: str) -> StoreError:
+def unknown_host(store: Store, host: str, which: str) -> StoreError:
     """Return the error for a host of which nothing is stored; a login of SSH in its place is told as such."""
     hosts = store.hosts()
     if "." in which or which in hosts:
         return _ssh_login(host, which)
     near = difflib.get_close_matches(host, hosts, 1)
     do = f"did you mean {near[0]}@{which}?" if near else f"driftwatch snapshot {host}   or   driftwatch list"
-    return StoreError(f"no snapshot of {host} is stored", f"{store.root} ({counted(len(hosts), 'host')})", do)
+    return StoreError(f"no snapshot of {host} is stored", f"{store.place} ({counted(len(hosts), 'host')})", do)
 
 
-def _no_reference(text: str, store: FileStore) -> StoreError:
+def _no_reference(text: str, store: Store) -> StoreError:
     if text in store.hosts():
         do = f"{text}@last, {text}@good, or another of: driftwatch list {text}"
-        return StoreError(f"{text} is a host: say which of its snapshots", str(store.folder(text)), do)
+        return StoreError(f"{text} is a host: say which of its snapshots", store.place_of(text), do)
     if os.path.lexists(text):
         return StoreError(f"{text} is no reference; a file or folder is named with a slash", do=f"./{text}")
     return StoreError(f"{text!r} is no reference", do="HOST@last, HOST@TAG, HOST@2026-03-04, HOST@DIGITS, a path with a slash, or - for standard input")

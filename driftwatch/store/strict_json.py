@@ -14,6 +14,9 @@ MOST_PARTS = 1_000_000
 SHOWN_KEY = 60
 LARGEST_WIDE_BYTES = 8 << 20
 BOM = b"\xef\xbb\xbf"
+_STRING = re.compile(r'"[^"]*"')
+_LONG_STRING = re.compile(f'"[^"]{{{LARGEST_STRING - 1}}}')
+_BRACKET = re.compile(r"[\[\]{}]")
 _TOKEN = re.compile(r'("[^"]*")|([\[{])|([\]}])|,')
 
 
@@ -52,6 +55,8 @@ def _scan(text: str) -> None:
     Escapes are blanked first, so that the next quote ends a string.
     """
     bare = text.replace("\\\\", "__").replace('\\"', "__") if "\\" in text else text
+    if _is_harmless(bare):
+        return
     depth = 0
     for count, found in enumerate(_TOKEN.finditer(bare)):
         kind = found.lastindex
@@ -64,6 +69,19 @@ def _scan(text: str) -> None:
             raise JsonRefused(f"it is nested deeper than {LARGEST_DEPTH} at character {found.start()}")
         if count > MOST_PARTS:
             raise JsonRefused(f"it holds more than {MOST_PARTS:,} strings, brackets and commas")
+
+
+def _is_harmless(bare: str) -> bool:
+    """Tell at a glance whether a text is surely within all limits; where not, the long way finds the place to name."""
+    structure = _STRING.sub("", bare)
+    parts = bare.count('"') // 2 + sum(structure.count(one) for one in ",[]{}")
+    if '"' in structure or parts > MOST_PARTS or _LONG_STRING.search(bare):
+        return False
+    depth = deepest = 0
+    for one in _BRACKET.findall(structure):
+        depth += 1 if one in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest <= LARGEST_DEPTH
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

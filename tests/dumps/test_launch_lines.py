@@ -1,4 +1,5 @@
 from driftwatch.dumps import launch_beside_log, launch_lines
+from driftwatch.dumps.given_counts import with_given
 from tests.dumps.reading import facts
 
 LOG = "server_args=ServerArgs(model_path='m', max_prefill_tokens=4096)\n"
@@ -24,7 +25,8 @@ def test_a_prompted_command_beside_a_log_tells_what_was_given_and_not_what_count
 
 def test_a_trace_tells_exports_and_the_launch():
     found = read("++ PATH=/opt/venv/bin:/usr/bin\n++ export PATH\n++ PS1='(venv) '\n+ python3 -m sglang.launch_server --tp 2 2>&1\n")
-    assert found == {"env/PATH": "/opt/venv/bin:/usr/bin", "servers/sglang/given/tp_size": "2", "servers/sglang/args/tp_size": 2}
+    assert found == {
+        "env/PATH": "/opt/venv/bin:/usr/bin", "servers/sglang/given/tp_size": "2", "servers/sglang/args/tp_size": 2, "servers/sglang/typed_args/tp": "2"}
 
 
 def test_variables_of_a_container_are_the_servers():
@@ -38,3 +40,13 @@ def test_a_key_on_the_command_line_is_masked():
 
 def test_a_sentence_that_names_a_command_is_none():
     assert read("I ran python -m sglang.launch_server --tp 2 and it failed\n") == {}
+
+
+def test_what_was_given_counts_where_the_log_agrees_and_does_not_tell_it():
+    told = {"servers/vllm/args/tensor_parallel_size": 4, "servers/vllm/given/tensor_parallel_size": "4", "servers/vllm/given/max_num_seqs": "32"}
+    assert with_given(told)["servers/vllm/args/max_num_seqs"] == 32
+
+
+def test_what_was_given_in_another_run_than_the_logs_does_not_count():
+    told = {"servers/vllm/args/tensor_parallel_size": 8, "servers/vllm/given/tensor_parallel_size": "4", "servers/vllm/given/max_num_seqs": "32"}
+    assert with_given(told) == told

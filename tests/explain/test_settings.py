@@ -172,7 +172,7 @@ def test_a_file_is_named_by_its_base_name_or_its_module():
         ("collectives", package_family, "nvidia-nccl-cu13"),
         ("cuda", package_family, "nvidia-cublas-cu12"),
         ("other", package_family, "left-pad"),
-        ("memory", argument_family, "cuda_graph_max_bs"),
+        ("graphs", argument_family, "cuda_graph_max_bs"),
         ("harmless", argument_family, "log_level_http"),
         ("speed", argument_family, "decode_attention_backend"),
         ("harmless", variable_family, "NCCL_DEBUG_SUBSYS"),

@@ -57,10 +57,11 @@ class Sides:
 
 @dataclass(frozen=True)
 class Planted:
-    """What was planted: kinds (several by ``|``) and a part of the name under which it may be blamed, and how the failure shows."""
+    """What was planted: kinds (several by ``|``) and a part of the name under which it may be blamed, and how the failure shows: a symptom, or the log."""
 
     accepts: tuple[tuple[str, str], ...]
     symptom: Symptom | None = None
+    log: str = ""
 
 
 def crash(sides: Sides, klass: str, error: str) -> Symptom:

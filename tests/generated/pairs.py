@@ -1,4 +1,7 @@
-"""Makes pairs in memory: a recorded snapshot, a week of innocent drift, and one planted culprit. The same seed gives the same pair."""
+"""Makes pairs in memory: a host's snapshot, innocent drift, and one planted culprit. The same seed gives the same pair.
+
+The drift is a week's, made up; or what two dates made of one requirement set (benchmarks/resolved_pairs.py), laid over the host's packages.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import copy
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,13 +19,18 @@ from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.explanation import Explanation, Subject
 from driftwatch.explain.rules_found import load_rules
-from driftwatch.model import Snapshot
+from driftwatch.model import Snapshot, Symptom
 from driftwatch.store.document import load
+from driftwatch.symptom import trace_of
 from tests.generated.culprits import CULPRITS, Facts, Planted, Sides
+from tests.generated.stories import STORIES, planter
 
+DATED = Path(__file__).parent / "resolved"
+KINDS = {**CULPRITS, **{name: planter(name) for name in STORIES}}
 BASE = Path(__file__).parent.parent.parent / "snapshots/good.json"
 TAKEN_AT = "2026-03-05T15:20:00Z"
 INSTALLED_AT = "2026-03-03T02:41:00Z"
+RESTARTED_AT = "2026-03-05T15:00:00Z"
 FRAME_END = " in run\n"
 WEB = ("certifi", "idna", "charset-normalizer", "click", "pygments", "tqdm", "attrs", "rich", "six", "wcwidth", "httpcore",
        "anyio", "prompt-toolkit", "traitlets")
@@ -37,6 +46,7 @@ class Pair:
     good: Snapshot
     bad: Snapshot
     explanation: Explanation
+    case: Case
 
     @property
     def rank(self) -> int | None:
@@ -59,19 +69,54 @@ def base() -> Snapshot:
     return load(BASE)
 
 
-def make(name: str, seed: int, start: Snapshot) -> Pair:
-    """Return the pair of one kind of culprit and one seed; ``control`` plants none."""
+def dated() -> list[tuple[str, str, str]]:
+    """Return the date-true pairs that are kept: requirement set, good date, bad date."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(DATED.glob("*.txt")):
+        name, _, date = path.stem.rpartition(".")
+        found.setdefault(name, []).append(date)
+    return [(name, *pair) for name, dates in found.items() for pair in combinations(dates, 2)]
+
+
+def dump(name: str, date: str) -> Path:
+    """Return where a requirement set as of a date is kept."""
+    return DATED / f"{name}.{date}.txt"
+
+
+def make(name: str, seed: int, start: Snapshot, collateral: tuple[str, str, str] | None = None) -> Pair:
+    """Return the pair of one kind of culprit and one seed; ``control`` plants none. ``collateral``: a date-true pair whose packages move besides."""
     random = Random(f"{name} {seed}")
     good: Facts = dict(copy.deepcopy(start.facts))
     bad: Facts = copy.deepcopy(good)
-    planted = None if name == "control" else CULPRITS[name](Sides(good, bad, random))
+    if collateral is not None:
+        _lay_dated(good, bad, collateral)
+    planted = None if name == "control" else KINDS[name](Sides(good, bad, random))
     drift(bad, good, random)
     sides = (replace(start, facts=good), replace(start, facts=bad, taken_at=TAKEN_AT))
-    symptom = None if planted is None else planted.symptom
-    trace, _, line = (symptom.signature or "").rpartition(FRAME_END) if symptom else ("", "", "")
-    symptom = replace(symptom, signature=line or None) if symptom else None
+    symptom, trace = _symptom(planted)
     case = Case(*sides, compare(*sides), symptom, "log" if symptom else None, "bw-a@good", "bw-a@last", trace=trace)
-    return Pair(name, planted, *sides, explain(case, load_rules(has_entry_points=False)))
+    return Pair(name, planted, *sides, explain(case, load_rules(has_entry_points=False)), case)
+
+
+def _symptom(planted: Planted | None) -> tuple[Symptom | None, str]:
+    """Return the symptom and the traceback's files: of the log where there is one, else as planted, the last line being the error."""
+    if planted is None or planted.symptom is None:
+        return None, ""
+    if planted.log:
+        return planted.symptom, trace_of(planted.log)
+    trace, _, line = (planted.symptom.signature or "").rpartition(FRAME_END)
+    return replace(planted.symptom, signature=line or None), trace
+
+
+def _lay_dated(good: Facts, bad: Facts, collateral: tuple[str, str, str]) -> None:
+    """Let the packages be those of a requirement set as of two dates, told by name and version alone; a host's own that the set lacks stay."""
+    name, *dates = collateral
+    for facts, date in ((good, dates[0]), (bad, dates[1])):
+        for path in [one for one in facts if one.startswith("packages/") and not one.endswith("/version")]:
+            del facts[path]
+        for line in dump(name, date).read_text(encoding="utf-8").splitlines():
+            package, _, version = line.partition("==")
+            facts[f"packages/{package}/version"] = version
 
 
 def drift(bad: Facts, good: Facts, random: Random) -> None:
@@ -86,6 +131,8 @@ def drift(bad: Facts, good: Facts, random: Random) -> None:
     for path, value in list(bad.items()):
         if type(value) is int and path.startswith(("disks/", "system/memory/")) and path.endswith(("used_bytes", "MemFree_kib")):
             bad[path] = int(value * random.uniform(0.9, 1.1))
+    if bad.get("servers/sglang/running") is True:
+        bad["servers/sglang/started_at"] = RESTARTED_AT
     bad["system/uptime_s"] = int(bad.get("system/uptime_s") or 0) + 604_800
     bad["servers/sglang/args/random_seed"] = random.randint(1, 1 << 30)
     for path in [one for one in bad if one.startswith("gpus/") and one.endswith("/temperature_c")]:

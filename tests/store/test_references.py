@@ -42,7 +42,7 @@ def test_a_tag_keeps_when_and_why_and_can_be_removed(store, week):
     set_label(store, week[0], "good", set_at="2026-03-06T00:00:00Z", note="why")
     found = load_label(store, "gpu-a", "good")
     assert (found.id, found.set_at, found.note) == (week[0].name.short_id, "2026-03-06T00:00:00Z", "why")
-    drop_label(store, "gpu-a", "good")
+    drop_label(store, "gpu-a", "good", set_at="2026-03-07T00:00:00Z")
     assert label_names(store, "gpu-a") == ()
     assert len(store.entries("gpu-a")) == 4
 

@@ -15,6 +15,7 @@ from driftwatch.fleet.inventory import Inventory, Member, load_inventory, near, 
 from driftwatch.fleet.sources.reading import LARGEST_FILE, read_text
 from driftwatch.report.short_names import fold
 from driftwatch.settings import Group
+from driftwatch.transports.jumps import Jumps
 
 LOCAL = "local"
 
@@ -32,13 +33,14 @@ def selected(words: Sequence[str], desk: Desk) -> tuple[Member, ...]:
 def member_jobs(members: Iterable[Member], wish: Wish, desk: Desk) -> list[Job]:
     """Return a job for each host, each asked as its group says and as the command line says, which goes before it."""
     jobs: list[Job] = []
+    jumps = Jumps(desk.settings.ssh.jump_sessions)
     for group, ones in groupby(sorted(members, key=lambda one: one.group), key=lambda one: one.group):
         found = list(ones)
         of_group = desk.settings.groups.get(group, Group())
         profile = wish.profile or of_group.profile or (group if group in desk.settings.profiles else None)
         asked = replace(
             wish, names={one.dest: one.name for one in found if one.name != one.dest}, profile=profile, pythons=wish.pythons or of_group.pythons,
-            source=wish.source or of_group.source, deadlines_s={**of_group.deadlines_s, **wish.deadlines_s},
+            source=wish.source or of_group.source, deadlines_s={**of_group.deadlines_s, **wish.deadlines_s}, jumps=jumps,
         )
         jobs += host_jobs([one.dest for one in found], asked, jumping(desk, of_group))
     return jobs

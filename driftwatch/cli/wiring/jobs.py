@@ -38,7 +38,8 @@ Watch = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Wish:
-    """What the options of `snapshot` ask for. Paths are paths on the host; ``names`` are hosts' own names by destination, where an inventory tells them."""
+    """What the options of `snapshot` ask for. Paths are paths on the host; ``names`` are hosts' own names by destination, where an inventory
+    tells them; ``jumps`` are jump hosts that several calls share."""
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Wish:
     profile: str | None = None
     is_rehash: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+    jumps: Jumps | None = None
     jobid: str | None = None
 
 
@@ -88,7 +90,7 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
     profile = chosen(wish.profile, desk.settings)
     plan = _plan(wish, profile)
     ssh = desk.settings.ssh
-    options = Options(ssh_options=desk.settings.ssh_options, is_agent_asked=ssh.is_agent_asked, jumps=Jumps(ssh.jump_sessions),
+    options = Options(ssh_options=desk.settings.ssh_options, is_agent_asked=ssh.is_agent_asked, jumps=wish.jumps or Jumps(ssh.jump_sessions),
                       slurm_job=slurm_job(wish.jobid, os.environ))
     store_key = _store_key(desk)
     is_known_used = not wish.is_rehash and any(offer.probe.name == "sources" for offer in plan.asked)

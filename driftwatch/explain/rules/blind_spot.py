@@ -11,7 +11,7 @@ from driftwatch.explain.mentions import Said
 from driftwatch.explain.rule import Finding, Rule
 from driftwatch.explain.terms import pip
 from driftwatch.explain.usual_requirements import USUAL
-from driftwatch.explain.weights import LAYER, by_class, prior
+from driftwatch.explain.weights import by_class, prior
 from driftwatch.model import Unknown
 
 _MOST = 10
@@ -26,7 +26,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     said = Said(case)
     hidden = [name for name in _around(said) if _is_hidden(case, name)]
     named = [name for name in hidden if name in said.named]
-    weights = {name: by_class(LAYER, package_family(name), case.klass) for name in hidden if name not in named and not companion_of(name)}
+    weights = {name: by_class("layer", package_family(name), case.klass) for name in hidden if name not in named and not companion_of(name)}
     usual = [name for name in sorted(weights, key=weights.__getitem__, reverse=True) if prior("package", case.klass) + weights[name] >= _LEAST]
     for name in [*named, *usual[:_MOST]]:
         is_named = name in named

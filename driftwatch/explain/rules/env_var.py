@@ -10,12 +10,13 @@ from driftwatch.compare.change import Change
 from driftwatch.compare.equal import is_masked
 from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.error_words import variable_fits
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import is_workaround, variable_family
-from driftwatch.explain.naming import names_variable
+from driftwatch.explain.naming import names_path, names_value, names_variable
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
-from driftwatch.explain.weights import VARIABLE, by_class
+from driftwatch.explain.weights import by_class
 from driftwatch.explain.words import command, count, moved, show
 from driftwatch.model import Known
 
@@ -52,16 +53,22 @@ def _evidence(case: Case, change: Change, name: str) -> Evidence:
 def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
     facts = (change.path,)
     family = variable_family(name)
-    weight = by_class(VARIABLE, family, case.klass)
-    if family in _FAMILIES:
-        yield Term(_FAMILIES[family], weight, facts)
+    weight = by_class("variable", family, case.klass)
+    fits = variable_fits(case.text, name)
+    if family in _FAMILIES and (weight > 0 or not fits):
+        yield Term(_FAMILIES[family], weight, facts, "variable")
     if change.kind != "changed" and family != "harmless":
         yield term("presence", "it was set on one side only", facts)
     options = _options(*(side.value if isinstance(side, Known) else None for side in (change.good, change.bad)))
     if options and family != "harmless":
         yield term("option came or went", f"options of it came or went: {show(', '.join(options))}", facts)
+    value = change.bad.value if isinstance(change.bad, Known) else None
     if names_variable(case.text, name):
         yield term("named in the error", "the error text names it", facts)
+    elif family != "harmless" and names_value(case.text, value):
+        yield term("path named" if names_path(case.text, value) else "value named", "the error text names its new value", facts)
+    elif fits:
+        yield term("words of its work", "the error speaks of the work that it steers", facts)
     if change.kind == "added" and is_workaround(name):
         yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
     yield from _whose(case, change)

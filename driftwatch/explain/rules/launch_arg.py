@@ -8,15 +8,17 @@ from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import argument_family
-from driftwatch.explain.naming import names_argument
+from driftwatch.explain.naming import code_of, names_argument, names_path, names_value
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
-from driftwatch.explain.weights import ARGUMENT, by_class
+from driftwatch.explain.weights import by_class
 from driftwatch.explain.words import command, count, moved, show
 from driftwatch.model import Known
 
 _GROUP = {
+    "graphs": "it sets what runs as CUDA graphs, which take memory and save time",
     "memory": "it sizes what the server keeps in GPU memory", "speed": "it selects how the work is done",
+    "precision": "it selects in which numbers the work is done",
     "model": "it selects what is loaded and in which form",
     "collective": "it shapes how the GPUs work together", "harmless": "it reaches no kernel and no memory",
 }
@@ -34,11 +36,15 @@ def weigh(case: Case) -> Iterator[Finding]:
 def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
     yield term("moved", "its value is another than on the good side", argument.facts)
     family = argument_family(argument.name)
-    weight = by_class(ARGUMENT, family, case.klass)
+    weight = by_class("argument", family, case.klass)
     if weight and family in _GROUP:
-        yield Term(_GROUP[family], weight, argument.facts)
+        yield Term(_GROUP[family], weight, argument.facts, "argument")
     if names_argument(case.text, argument.name):
         yield term("named in the error", "the error text names this argument", argument.facts)
+    elif family != "harmless" and names_value(case.text, argument.bad):
+        yield term("path named" if names_path(case.text, argument.bad) else "value named", "the error text names its new value", argument.facts)
+    elif family != "harmless" and (code := code_of(case.trace, argument.name, argument.bad)):
+        yield term("in the traceback", f"the traceback goes through the code that it selects: {code}", argument.facts)
     if argument.is_default:
         yield term("open", "given on neither side: its default moved", argument.facts)
 

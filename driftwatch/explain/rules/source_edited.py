@@ -8,6 +8,7 @@ from typing import Any
 
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.effect_time import out_of_order
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import file_terms, mark, term
@@ -62,7 +63,9 @@ def _edited(case: Case, change: Change, blanks: dict[tuple[str, str], tuple[str,
     verdict = f"{shorten(path)} was {'added' if good is None else 'removed' if bad is None else 'edited'}."
     commands = (Command("look", command(["ls", "-l", "--time-style=full-iso", path])),) if path.startswith("/") else ()
     wording = Wording("source file", path, mark(good, bad), good, bad, verdict, commands=commands)
-    terms = (*_terms(case, change, relative), *_only(blanks.get((key, relative.rsplit("/", 1)[-1])), relative))
+    at = case.value("bad", f"sources/{key}/times/{change.path.split('/', 3)[3]}")
+    late = out_of_order(case, at[0] if isinstance(at, list) and at else None, (change.path,))
+    terms = (*_terms(case, change, relative), *late, *_only(blanks.get((key, relative.rsplit("/", 1)[-1])), relative))
     return Evidence(Subject("file", path), terms, wording)
 
 
@@ -94,6 +97,8 @@ def _ends_alike(one: str, other: str) -> bool:
 def _same_tree(case: Case, key: str) -> Iterator[Finding]:
     """Yield that a tree is the same, file by file, where every file is known on both sides."""
     top = f"sources/{key}/"
+    if case.has_moved(top + "files/*"):
+        return
     files = {path for side in SIDES for path, _ in case.under(side, top + "files")}
     if not files or case.unanswered("bad", top + "files") is not None or any(not _is_equal(case, path) for path in files):
         return

@@ -24,6 +24,8 @@ _SAME_FOLDER = (  # the folder, and the distributions that bring it
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield the one that came to another of the same folder, or each of the two where both came."""
     good, bad = _installed(case, "good"), _installed(case, "bad")
+    if set(good) == set(bad):
+        return
     for folder, pattern in _SAME_FOLDER:
         before, now = ([name for name in names if re.fullmatch(pattern, name)] for names in (good, bad))
         if len(now) > 1 and set(now) != set(before):

@@ -11,6 +11,8 @@ from typing import Any
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
 from driftwatch.explain.code_names import speaks_with
+from driftwatch.explain.effect_time import out_of_order
+from driftwatch.explain.error_words import is_of_system
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import GPU_STACK, companion_of, is_attention, is_off_level, package_family
 from driftwatch.explain.mentions import Said, mentions
@@ -18,7 +20,7 @@ from driftwatch.explain.naming import lacks_symbol_of, names_package
 from driftwatch.explain.requirements import has_moved, wanted_by
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, pip, term
-from driftwatch.explain.weights import LAYER, by_class
+from driftwatch.explain.weights import by_class
 from driftwatch.explain.words import listed, moved, show
 from driftwatch.model import Known
 
@@ -27,6 +29,7 @@ _LAYERS = {
     "loading": "it fetches or reads the weights",
     "torch": "the tensor library under everything",
     "collectives": "it moves data between GPUs and hosts", "cuda": "a CUDA library of the serving interpreter", "server": "the server itself",
+    "executor": "it starts the server's processes and carries their messages",
     "model": "it loads or shapes the model", "numeric": "a numeric base library", "request": "every request passes through it",
     "web": "a web package: it touches neither GPU nor model", "client": "a client of other services: no request of the server passes through it",
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
@@ -41,6 +44,8 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield _moved(said, change, wanted)
     for change in case.moved("packages/*/record"):
         yield _rebuilt(said, change)
+    for change in case.moved("packages/*/direct_url"):
+        yield _elsewhere(said, change)
 
 
 def _name(path: str) -> str:
@@ -59,7 +64,8 @@ def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evide
     told = tuple(mentions(said, name, facts))
     place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(case, name))
     terms = (term("moved", _told(good, bad), facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
-    others = () if told else (*_carries(case, name, said.required), *_another(said, change))
+    late = out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts)
+    others = tuple(late) if told else (*_carries(case, name, said.required), *_another(said, change), *late)
     verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
     wording = Wording("package", name, mark(good, bad), good, bad, verdict, carrier, _commands(case, name, good, bad))
     return Evidence(Subject("package", name), (*terms, *others, *_build(case, name)), wording)
@@ -116,6 +122,8 @@ def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterat
 def _another(said: Said, change: Change) -> Iterator[Term]:
     """Yield what speaks against a package that the error does not name: it names another one, or it is of the other level."""
     named = said.named
+    if is_of_system(said.case.text):
+        yield term("the system refused", "the operating system refused or lacked something: who prints it only asked", (change.path,))
     if is_off_level(said.case.text, _name(change.path)):
         yield term("other level", "the error is of the other level: of Python code or of native code, and this is not", (change.path,))
     if named and _name(change.path) not in named:
@@ -141,12 +149,33 @@ def _rebuilt(said: Said, change: Change) -> Evidence:
     return Evidence(Subject("package", name), (first, *_layer(case, name, change.path, is_named=bool(told)), *told), wording)
 
 
+def _elsewhere(said: Said, change: Change) -> Evidence:
+    """Return that a distribution of the same version was installed from another folder, archive or repository."""
+    name, (good, bad) = _name(change.path), (_place_of(one) for one in _both(change))
+    terms = [term("installed from elsewhere", f"the same version, from another place: {moved(good, bad, absent='the index')}", (change.path,))]
+    folder = bad.removeprefix("file://") if bad else ""
+    if len(folder) > 1 and folder in said.case.trace:
+        terms.append(term("file in the traceback", "the traceback goes through files of the new place", (change.path,)))
+    look = (Command("look", pip(said.case, "show", "-f", name)),)
+    verdict = f"{name} is installed from another place: {moved(good, bad, absent='the index')}."
+    wording = Wording("package", f"{name}, where it is from", "~", good, bad, verdict, commands=look)
+    return Evidence(Subject("package", name), (*terms, *mentions(said, name, (change.path,))), wording)
+
+
+def _place_of(direct: Any) -> str | None:
+    """Return the URL of a PEP 610 record, with the commit that was taken from a repository."""
+    if not isinstance(direct, dict) or not isinstance(direct.get("url"), str):
+        return direct if isinstance(direct, str) else None
+    commit = (direct.get("vcs_info") or {}).get("commit_id") if isinstance(direct.get("vcs_info"), dict) else None
+    return f"{direct['url']}@{commit[:12]}" if isinstance(commit, str) else str(direct["url"])
+
+
 def _layer(case: Case, name: str, path: str, *, is_named: bool) -> Iterator[Term]:
     """Yield what a package's layer weighs; that it is an unlikely one does not count where the error itself points to it."""
     family = package_family(name)
-    weight = by_class(LAYER, family, case.klass)
+    weight = by_class("layer", family, case.klass)
     if weight > 0 or (weight and not is_named):
-        yield Term(_LAYERS[family], weight, (path,))
+        yield Term(_LAYERS[family], weight, (path,), "layer")
     if case.klass in ("slow", "wrong-output", "accuracy") and is_attention(name):
         yield term("attention", "it chooses the attention kernel, the usual place of this symptom", (path,))
     elif case.klass in ("slow", "wrong-output", "accuracy") and name in ("triton", "pytorch-triton"):

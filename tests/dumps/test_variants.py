@@ -1,0 +1,92 @@
+"""However people put a paste into a thread, the same things are read in it, and nothing else."""
+
+import random
+import re
+
+import pytest
+
+from driftwatch.dumps.format import NoDump
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import is_unknown
+from tests.compare.test_aligned import CHECK_ENV, PIP_LIST
+
+COLLECT_ENV = """Collecting environment information...
+PyTorch version: 2.6.0+cu124
+Is debug build: False
+CUDA used to build PyTorch: 12.4
+
+OS: Ubuntu 22.04.5 LTS (x86_64)
+Libc version: glibc-2.35
+
+Python version: 3.12.9 (main, Feb  5 2025, 08:49:00) [GCC 11.4.0] (64-bit runtime)
+Python platform: Linux-5.15.0-134-generic-x86_64-with-glibc2.35
+Is CUDA available: True
+CUDA runtime version: 12.4.131
+GPU models and configuration:\x20
+GPU 0: NVIDIA H100 80GB HBM3
+GPU 1: NVIDIA H100 80GB HBM3
+
+Nvidia driver version: 550.54.15
+
+Versions of relevant libraries:
+[pip3] numpy==2.2.5
+[pip3] torch==2.6.0
+"""
+SMI = """+---------------------------------------------------------------------------------------+
+| NVIDIA-SMI 535.104.05             Driver Version: 535.104.05   CUDA Version: 12.2     |
+|-----------------------------------------+----------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |
+|=========================================+======================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  | 00000000:19:00.0 Off |                    0 |
+| N/A   30C    P0              70W / 700W |      0MiB / 81559MiB |      0%      Default |
++-----------------------------------------+----------------------+----------------------+
+"""
+PASTES = {"check-env": CHECK_ENV, "pip-list": PIP_LIST.partition("\n")[2], "collect-env": COLLECT_ENV, "smi": SMI}
+
+
+def each(change):
+    return lambda text: "".join(change(line) + "\n" for line in text.splitlines())
+
+
+MANNERS = {
+    "quoted": each(lambda line: "> " + line), "quoted without a blank": each(lambda line: ">" + line), "quoted twice": each(lambda line: "> > " + line),
+    "indented": each(lambda line: "    " + line), "times of docker": each(lambda line: "2025-06-01T10:00:00.123456789Z " + line),
+    "a clock": each(lambda line: "10:00:00 " + line), "a date of the United States": each(lambda line: "06/01/2025 10:00:00 AM " + line),
+    "a pod's name": each(lambda line: "[pod/server-0/server] " + line), "a service of compose": each(lambda line: "server-1  | " + line),
+    "syslog": each(lambda line: "Jun 01 10:00:00 gpu-a server[1234]: " + line), "a rank": each(lambda line: "[rank0]: " + line),
+    "a worker of vLLM": each(lambda line: "(EngineCore_0 pid=1234) " + line), "a logger of vLLM": each(lambda line: "INFO 06-01 10:00:00 [env.py:12] " + line),
+    "numbers": lambda text: "".join(f"{at:4d}  {line}\n" for at, line in enumerate(text.splitlines(), 1)),
+    "numbers and colons": lambda text: "".join(f"{at}: {line}\n" for at, line in enumerate(text.splitlines(), 1)),
+    "times, then quoted": each(lambda line: "2025-06-01T10:00:00Z > " + line), "bold": each(lambda line: f"**{line}**" if line.strip() else line),
+    "backticks": each(lambda line: f"`{line}`" if line.strip() else line), "line breaks of HTML": each(lambda line: line + "<br>"),
+    "every other line empty": each(lambda line: line + "\n"), "Windows line ends": lambda text: text.replace("\n", "\r\n"),
+    "hard blanks": lambda text: text.replace(" ", "\xa0"), "colours": each(lambda line: f"\x1b[0;32m{line}\x1b[0m"),
+    "cut at 80 columns": lambda text: "".join(re.sub(r"(.{80})(?=.)", r"\1\n", line) + "\n" for line in text.splitlines()),
+    "an issue form": lambda text: (
+        f"### Your current environment\n\n<details>\n<summary>env</summary>\n\n```text\n{text}\n```\n\n</details>\n\n### Describe the bug\n\nNo.\n"),
+}
+READ = {name: read_dump(text, name).facts for name, text in PASTES.items()}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("paste", PASTES)
+def test_what_was_put_around_the_lines_changes_nothing(paste, manner):
+    assert read_dump(MANNERS[manner](PASTES[paste]), paste).facts == READ[paste]
+
+
+@pytest.mark.parametrize("paste", PASTES)
+def test_a_paste_that_was_cut_anywhere_tells_no_piece_of_a_value(paste):
+    draw = random.Random(7)
+    for end in draw.sample(range(20, len(PASTES[paste])), 60):
+        try:
+            found = read_dump(PASTES[paste][:end], paste).facts
+        except NoDump:
+            continue
+        pieces = {path: value for path, value in found.items() if not is_unknown(value) and READ[paste].get(path) != value and path != "torch/version"}
+        assert {path: value for path, value in pieces.items() if not _is_trusted(value)} == {}
+
+
+def _is_trusted(value):
+    """Tell whether a value is a version of three numbers, which is taken as whole also at a cut end."""
+    return re.fullmatch(r"\d+\.\d+\.\d+(\.\d+)*", str(value)) is not None
