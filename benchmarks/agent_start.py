@@ -34,11 +34,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
     for name, only in (("--only " + ONLY, ONLY.split(",")), ("the default plan", [])):
-        shipped = addressed(payload(_wire_order(Order(plan_for(only)), 60.0, None)))
+        shipped = shipment(only)
         pairs = [(until_first_probe(shipped), bare()) for _ in range(rounds)]
         ours, theirs = zip(*pairs, strict=True)
         print(f"{name}: {len(shipped) >> 10} KiB, {1e3 * min(ours):.0f} ms at best, {min(ours) / min(theirs):.2f} of a bare Python's best, "
               f"median of the ratios {statistics.median(mine / other for mine, other in pairs):.2f}")
+
+
+def shipment(only: list[str]) -> bytes:
+    """Return what goes to a host's Python over standard input: the agent, and the order to ask some probes, all where none is named."""
+    return addressed(payload(_wire_order(Order(plan_for(only)), 60.0, None)))
 
 
 def until_first_probe(shipped: bytes) -> float:

@@ -66,16 +66,22 @@ def piped(folder: Path, command: str, at_a_time: int = 500, names: str = "*") ->
 def tree_rows(work: Path) -> list[Row]:
     """Return what is compared on the source tree; ours comes first."""
     tree, why_not = fetch(work, "sglang", "0.5.23")
-    known = work / "known.json"
-    if not why_not:
-        subprocess.run([*COLLECTOR, json.dumps({"source": str(tree)}), known], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     top = tree / "sglang"
     return [
         Row("driftwatch's sources collector, sglang 0.5.23", (*COLLECTOR, json.dumps({"source": str(tree)})), why_not=why_not),
         Row("find, xargs -P2 -n500 sha256sum", piped(top, "sha256sum"), why_not=why_not),
         Row("find, xargs -P2 -n500 openssl sha256", piped(top, "openssl dgst -sha256"), why_not=why_not or no("openssl")),
+        *again_rows(tree, work / "known.json", why_not),
+    ]
+
+
+def again_rows(tree: Path, known: Path, why_not: str = "") -> list[Row]:
+    """Return another look at an unchanged tree, the bare walk, and each process without its work. The first look is taken now, and kept in ``known``."""
+    if not why_not:
+        subprocess.run([*COLLECTOR, json.dumps({"source": str(tree)}), known], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    return [
         Row(AGAIN, (*COLLECTOR, json.dumps({"source": str(tree), "known_file": str(known)})), why_not=why_not),
-        Row(WALK, (*BARE, str(ROOT / "benchmarks/walk.py"), str(top)), why_not=why_not),
+        Row(WALK, (*BARE, str(ROOT / "benchmarks/walk.py"), str(tree / "sglang")), why_not=why_not),
         Row(IDLE, (*COLLECTOR, "{}")),
         Row(BLANK, (*BARE, "-c", "pass")),
     ]

@@ -50,7 +50,10 @@ def declare(  # every option is kept by its callback, and none reaches the funct
     out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE", help="Write there; - for stdout.", callback=_keep, expose_value=False)] = None,
     color: Annotated[str | None, typer.Option("--color", metavar="auto|always|never", help="Colour.", callback=_keep, expose_value=False)] = None,
     width: Annotated[str | None, typer.Option("--width", metavar="N", help="Columns.", callback=_keep, expose_value=False)] = None,
-    store: Annotated[str | None, typer.Option("--store", metavar="URL", help="Where snapshots are kept: a folder, or s3://BUCKET/PREFIX.", callback=_keep, expose_value=False)] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="DIR|URL", help="Where snapshots are kept: a folder, or s3://BUCKET/PREFIX.", callback=_keep, expose_value=False),
+    ] = None,
     config: Annotated[str | None, typer.Option("--config", metavar="FILE", help="Config file.", callback=_keep, expose_value=False)] = None,
     no_pager: Annotated[bool, typer.Option("--no-pager", help="Never page.", callback=_keep, expose_value=False)] = False,
 ) -> None:

@@ -38,8 +38,10 @@ Watch = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Wish:
-    """What the options of `snapshot` ask for. Paths are paths on the host; ``names`` are hosts' own names by destination, where an inventory
-    tells them; ``jumps`` are jump hosts that several calls share."""
+    """What the options of `snapshot` ask for; paths are paths on the host.
+
+    ``names`` are hosts' own names by destination, where an inventory tells them; ``jumps`` are jump hosts that several calls share.
+    """
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
