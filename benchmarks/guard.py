@@ -9,6 +9,7 @@ on the spot. ``--update`` stores what was measured; a row's factor stays as it i
 from __future__ import annotations
 
 import argparse
+import importlib
 import statistics
 import sys
 import tempfile
@@ -18,26 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import agent_start
 import compare_cost
 import hashing
 import log_stream
-from local_snapshot import ONLY
+from local_snapshot import ONLY, ROOT
 from peers_fleet import make_fleet
 from round_robin import Row, compare, compile_all, ratio, series
 
 STORED = ROOT / "benchmarks/ratios.toml"
 HEAD = "# What driftwatch costs by what a peer costs, and the factor by which that may be exceeded. Written by `python benchmarks/guard.py --update`.\n"
-USUAL_FACTOR = 1.5
+USUAL_FACTOR = 1.3
 FACTS, EVERY = 4_000, 100
 FILES, FILE_BYTES = 5_000, 4_000
 LOG_BYTES, SMALL_LOG_BYTES = 90_000_000, 0
@@ -142,6 +137,13 @@ GUARDED = (
 )
 
 
+def load_stored(path: Path = STORED) -> Mapping[str, Any]:
+    """Return the stored ratios by name; none where there is no file."""
+    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: Mapping[str, Any] = toml.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
 def judged(name: str, found: float, stored: Mapping[str, Any]) -> str:
     """Return what is wrong with a ratio, "" where it is as it was or better."""
     if name not in stored:
@@ -175,7 +177,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="store what is measured")
     parser.add_argument("--only", nargs="*", choices=[one.name for one in GUARDED], help="only these rows")
     given = parser.parse_args()
-    stored = tomllib.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
+    stored = load_stored()
     compile_all(ROOT / "driftwatch")
     found, wrong = {}, []
     for one in GUARDED:

@@ -30,14 +30,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.soak_faults import ENV_ASKED, HOSTS, Fault, Lab, Trial, local_words, night, running_lab, skipping, snapshot_faults
 from benchmarks.soak_judge import accounted, ill_told, untrue
-from benchmarks.soak_watch import Watch, forget_peak, growth, make_old, peak_mib, temporaries
+from benchmarks.soak_watch import Births, Watch, forget_peak, growth, make_old, peak_mib, temporaries
 from driftwatch.cli.main import main as driftwatch
 from driftwatch.model import Snapshot
 from driftwatch.store import document
 
 MOST_GROWTH = 1.2
 TOLD_EVERY, WHOLE_STORE_EVERY = 100, 25
-A_SAVE_S = 3.0
+A_RUN_S, A_SAVE_S, TURN_S, PATIENCE_S = 3.0, 0.006, 0.005, 60.0
+FILES = {"snapshot": 1, "audit": 2 * HOSTS}  # that a run saves, about
 FLEET_IS_GOOD = ("snapshot", "@fleet", "--label", "good", *skipping(ENV_ASKED))
 
 
@@ -58,6 +59,7 @@ class Soak:
         self.failures: list[str] = []
         self.faults: Counter[str] = Counter()
         self.states: Counter[str] = Counter()
+        self.torn = 0
         self.peaks: dict[str, list[float]] = {"snapshot": [], "audit": []}
         self._good: dict[str, Snapshot] = {}
         self._left_by_killed: frozenset[Path] = frozenset()
@@ -158,6 +160,7 @@ class Soak:
         found = self._temporaries() - self._left_by_killed
         if trial.is_killed:
             self._left_by_killed |= found
+            self.torn += bool(found)
             return []
         return [f"a temporary file was left: {path}" for path in found]
 
@@ -175,13 +178,14 @@ class Soak:
         return Said(code, *(one.buffer.getvalue().decode() for one in (out, err)))  # type: ignore[attr-defined]
 
     def _killed(self, words: Sequence[str], draw: random.Random) -> Said:
-        """Return what a command had said when it was killed: when it began to write, or at any time before."""
+        """Return what a command had said when it was killed: while it saved one of its files, or at any time."""
         at_any_time = draw.random() < 1 / 4
-        latest_s, moment_s = draw.uniform(0.05, A_SAVE_S), draw.uniform(0, 0.004)
-        child = subprocess.Popen([sys.executable, "-m", "driftwatch", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        stop, before = time.monotonic() + latest_s, self._temporaries()
-        while child.poll() is None and not (time.monotonic() > stop if at_any_time else self._temporaries() - before):
-            time.sleep(0.0005)
+        latest_s, moment_s, file = draw.uniform(0.05, A_RUN_S) if at_any_time else PATIENCE_S, draw.uniform(0, A_SAVE_S), draw.randint(1, FILES[words[0]])
+        with contextlib.closing(Births(self._lab.store)) as births:
+            child = subprocess.Popen([sys.executable, "-m", "driftwatch", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stop = time.monotonic() + latest_s
+            while child.poll() is None and time.monotonic() < stop and (at_any_time or births.count(TURN_S) < file):
+                time.sleep(TURN_S if at_any_time else 0)
         time.sleep(moment_s)
         child.kill()
         out, err = child.communicate()
@@ -235,6 +239,7 @@ def main() -> int:
         done = soak(lab, given.seed, order(given.snapshots, given.audits), lambda line: print(line, flush=True))
         last = done.line()
     print(f"{last}\nfaults: {dict(done.faults.most_common())}\nstates that audits told: {dict(done.states)}")
+    print(f"killed while a file was half written: {done.torn}")
     for kind, peaks in done.peaks.items():
         print(f"peak of the {kind}s, last quarter / first: {'too few' if (grown := growth(peaks)) is None else f'{grown:.2f}'}")
     print(f"seed {given.seed}: {'nothing failed' if not done.failures else f'{len(done.failures)} failed'}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import select
 import threading
 import time
 from collections.abc import Sequence
@@ -16,6 +18,8 @@ ENDING_S = 8.0
 TURN_S = 0.05
 LEAST_VALUES = 8
 RESET_PEAK = "5"
+IN_CREATE = 0x100
+EVENTS_BYTES = 1 << 16
 
 
 class Watch:
@@ -82,6 +86,27 @@ def growth(peaks: Sequence[float]) -> float | None:
     """Return the peak of the last quarter of the runs, divided by that of the first; None where there are too few."""
     quarter = len(peaks) // 4
     return max(peaks[-quarter:]) / max(peaks[:quarter]) if len(peaks) >= LEAST_VALUES else None
+
+
+class Births:
+    """Counts the temporary files that are being made in a folder and all below it, from now on."""
+
+    def __init__(self, top: Path) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        for folder in (top, *(path for path in top.rglob("*") if path.is_dir())):
+            libc.inotify_add_watch(self._descriptor, os.fsencode(folder), IN_CREATE)
+        self._count = 0
+
+    def count(self, wait_s: float) -> int:
+        """Return how many were made until now, after a wait for the next one."""
+        if select.select([self._descriptor], [], [], wait_s)[0]:
+            self._count += os.read(self._descriptor, EVENTS_BYTES).count(TEMPORARY.encode())
+        return self._count
+
+    def close(self) -> None:
+        """Look no more."""
+        os.close(self._descriptor)
 
 
 def temporaries(*folders: Path) -> frozenset[Path]:

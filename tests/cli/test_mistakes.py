@@ -213,3 +213,13 @@ def test_ctrl_c(cli, fake_ssh):
         running.kill()
     assert (running.returncode, out) == (130, "")
     assert told.splitlines()[-1].endswith("exit 130") or told.splitlines()[-1] == "stopped"
+
+
+@pytest.mark.parametrize("words", [
+    ("diff", "./a.json", "{long}"), ("show", "{long}.json"), ("peers", "{long}", "./b", "./c"), ("verify", "{long}.json"), ("memory", "{long}"),
+    ("plan", "{long}", "{long}"), ("export", "{long}"), ("import", "{long}", "--host", "x"), ("snapshot", "--recorded", "{long}"),
+    ("snapshot", "local", "--log", "{long}"), ("audit", "{long}"), ("hosts", "--from", "list:{long}"), ("--config", "{long}", "list"),
+])
+def test_a_name_that_no_file_can_have(cli, words):
+    told = cli.run(*(word.replace("{long}", "./" + "x" * 300) for word in words))
+    assert (told.returncode, told.stderr.startswith("error: ")) == (2, True)

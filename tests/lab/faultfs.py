@@ -1,6 +1,6 @@
-"""A FUSE file system whose files misbehave, and a context that mounts it and surely takes it away again.
+"""A FUSE file system whose files misbehave, and a context that mounts it and surely takes it away again (mounting.py).
 
-Run as a program it serves one mount point in the foreground. Files: ok.py reads fine; eio.py fails at every read; half.py says 1 MiB and gives
+Files: ok.py reads fine; eio.py fails at every read; half.py says 1 MiB and gives
 64 KiB, then EIO; short.py says 1 MiB and gives 10 bytes; endless.py says 1 MiB and never ends; hang.py never answers a read; hangstat.py never
 answers a stat; hangdir/ never answers a listing. Only those that ``which`` names are shown. Where it names hangstatfs, the file system never tells
 how much room it has.
@@ -13,17 +13,15 @@ import errno
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.lab.mounting import served
 
 MIB = 1 << 20
 HALF = 1 << 16
 SIZES = {"ok.py": 6, "eio.py": MIB, "half.py": MIB, "short.py": MIB, "endless.py": MIB, "hang.py": MIB, "hangstat.py": 5}
-CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
 def why_not() -> str:
@@ -43,33 +41,8 @@ def why_not() -> str:
 def mounted(where: Path, *which: str) -> Iterator[Path]:
     """Yield a mount point that shows the named files; at the end every stuck request is aborted and the mount is gone."""
     where.mkdir()
-    server = subprocess.Popen([sys.executable, __file__, str(where), *which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    number = None
-    try:
-        stop = time.monotonic() + 10
-        while not os.path.ismount(where):
-            if time.monotonic() > stop or server.poll() is not None:
-                raise RuntimeError("the mount did not come up")
-            time.sleep(0.02)
-        number = os.minor(where.stat().st_dev)
+    with served("faultfs", where, str(where), *which):
         yield where
-    finally:
-        if number is not None:
-            _abort(number)
-        server.kill()
-        server.wait(10)
-        subprocess.run(["fusermount3", "-u", "-z", str(where)], check=False, capture_output=True)
-
-
-def _abort(number: int) -> None:
-    """End all requests of a connection, so that no process stays stuck behind it."""
-    is_ours = not any(CONNECTIONS.iterdir())
-    if is_ours:
-        subprocess.run(["mount", "-t", "fusectl", "none", str(CONNECTIONS)], check=False, capture_output=True)
-    with contextlib.suppress(OSError):
-        (CONNECTIONS / str(number) / "abort").write_text("1")
-    if is_ours:
-        subprocess.run(["umount", str(CONNECTIONS)], check=False, capture_output=True)
 
 
 def contents(name: str, offset: int, size: int) -> bytes | None:
@@ -80,7 +53,7 @@ def contents(name: str, offset: int, size: int) -> bytes | None:
     return b"g" * size if told is None else told[offset:offset + size]
 
 
-def attributes(name: str, which: list[str]) -> dict[str, int] | None:
+def attributes(name: str, which: tuple[str, ...]) -> dict[str, int] | None:
     """Return what a stat gives, None for no such file."""
     if name in ("", "hangdir"):
         return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
@@ -101,7 +74,7 @@ class Room:
         return {"f_bsize": 4096, "f_frsize": 4096, "f_blocks": 1000, "f_bfree": 400, "f_bavail": 300, "f_files": 50, "f_ffree": 20}
 
 
-def serve(where: str, which: list[str]) -> None:
+def serve(where: str, *which: str) -> None:
     """Serve the file system until it is unmounted."""
     import mfusepy as fuse  # noqa: PLC0415  # only the server needs it
 
@@ -137,7 +110,3 @@ def serve(where: str, which: list[str]) -> None:
 
     Faults.is_silent = "hangstatfs" in which
     fuse.FUSE(Faults(), where, foreground=True, raw_fi=True)
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2:])

@@ -1,6 +1,6 @@
-"""A FUSE file system that shows a real folder and misbehaves at the places that it is told, and a context that surely takes it away again.
+"""A FUSE file system that shows a real folder and misbehaves at the places that it is told, and a context that surely takes it away again (mounting.py).
 
-Run as a program it serves one mount point in the foreground. Faults by path below the folder ("" is the folder itself): ``hangread``, ``hangstat`` and
+Faults by path below the folder ("" is the folder itself): ``hangread``, ``hangstat`` and
 ``hanglist`` never answer; ``stale`` gives ESTALE to every question about the place; ``half`` says 1 MiB and gives 64 KiB, then EIO; ``short`` says 1 MiB
 and gives 10 bytes; ``endless`` says 1 MiB and never ends; ``changing`` has another time whenever it is asked.
 """
@@ -12,40 +12,23 @@ import errno
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.lab.faultfs import _abort
+from tests.lab.mounting import served
 
 MIB = 1 << 20
 HALF = 1 << 16
-PROGRAM = "import sys; from tests.lab.mirrorfs import serve; serve(*sys.argv[1:])"
 
 
 @contextlib.contextmanager
 def mounted(real: Path, where: Path, faults: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Show ``real`` at ``where`` with these faults and yield the server; at the end every stuck request is aborted and the mount is gone."""
     where.mkdir(exist_ok=True)
-    server = subprocess.Popen([sys.executable, "-c", PROGRAM, str(real), str(where), json.dumps(faults)], cwd=Path(__file__).parents[2],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    number = None
-    try:
-        stop = time.monotonic() + 10
-        while not os.path.ismount(where):
-            if time.monotonic() > stop or server.poll() is not None:
-                raise RuntimeError("the mount did not come up")
-            time.sleep(0.02)
-        number = os.minor(where.stat().st_dev)
+    with served("mirrorfs", where, str(real), str(where), json.dumps(faults)) as server:
         yield server
-    finally:
-        if number is not None:
-            _abort(number)
-        server.kill()
-        server.wait(10)
-        subprocess.run(["fusermount3", "-u", "-z", str(where)], check=False, capture_output=True)
 
 
 def contents(fault: str, offset: int, size: int) -> bytes:

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path, PurePath
 
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.named import is_file
 from driftwatch.model import Snapshot
 from driftwatch.store import document
 from driftwatch.store.errors import StoreError
@@ -45,7 +46,7 @@ def snapshot_of_log(path: Path, read_as: str | None = None) -> Snapshot | None:
     from driftwatch.log_stream import condense  # noqa: PLC0415  # as above
     from driftwatch.store.log_file import log_chunks  # noqa: PLC0415  # as above
 
-    if read_as not in (None, LOG) or not path.is_file() or (path.stat().st_size <= LARGEST_TEXT and path.suffix != ".gz"):
+    if read_as not in (None, LOG) or not is_file(path) or (path.stat().st_size <= LARGEST_TEXT and path.suffix != ".gz"):
         return None
     chunks = log_chunks(path)
     first = next(chunks, b"")

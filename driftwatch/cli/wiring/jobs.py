@@ -17,6 +17,7 @@ from driftwatch.capture.profiles import DEFAULT, plan_of
 from driftwatch.capture.take import Order, Transport, take_recorded, take_snapshot
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.named import is_file, is_folder
 from driftwatch.cli.wiring.profiles import Chosen, chosen
 from driftwatch.cli.wiring.recalling import recall
 from driftwatch.cli.wiring.views import slurm_job, spread, view_of
@@ -147,7 +148,7 @@ def _order(wish: Wish, profile: Chosen, plan: Plan, key: keys.HostKey, desk: Des
 
 def _here(wish: Wish) -> Wish:
     """Return the wish with paths that hold from any folder, for this machine; a log that cannot be read is refused before anything is asked."""
-    if wish.log is not None and not Path(wish.log).is_file():
+    if wish.log is not None and not is_file(wish.log):
         raise UsageFault(f"{Path(wish.log).name} is no file that can be read", wish.log, "check the path of --log")
     return replace(
         wish, pythons=tuple(str(Path(one).absolute()) for one in wish.pythons), source=wish.source and str(Path(wish.source).absolute()),
@@ -166,7 +167,7 @@ def _store_key(desk: Desk) -> bytes:
 
 def _described(path: str) -> Any:
     """Return what host.json says. A folder that has none, or no regular file of that name, raises StoreError."""
-    if not Path(path).is_dir():
+    if not is_folder(path):
         from driftwatch.agent import recorded  # noqa: PLC0415  # only an archive of a recorded host pays for tarfile
 
         return recorded.load(path).described

@@ -14,6 +14,7 @@ from driftwatch.capture.plan import CaptureError
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.cli.wiring.inventories import inventory
+from driftwatch.cli.wiring.named import is_file, is_folder
 from driftwatch.cli.wiring.sides import read_one
 from driftwatch.fleet.errors import FleetError
 from driftwatch.fleet.inventory import Inventory, near
@@ -101,10 +102,10 @@ def _hosts(word: str, desk: Desk, listed: Inventory) -> Iterable[str]:
 def _inside(word: str) -> Iterable[str]:
     """Return the hosts inside an archive, or a folder of recorded hosts or snapshots; any other path as it is."""
     path = Path(word)
-    if path.is_dir() and not (path / DESCRIBED).exists():
+    if is_folder(path) and not (path / DESCRIBED).exists():
         hosts = sorted(one.parent for one in path.glob(f"*/{DESCRIBED}"))
         return [str(one) for one in hosts or sorted(path.glob("*.json"))] or [word]
-    if path.is_file() and word.endswith(tuple(one for one in ARCHIVES if one != ".zip")):
+    if is_file(path) and word.endswith(tuple(one for one in ARCHIVES if one != ".zip")):
         try:
             with tarfile.open(path) as archive:
                 folders = [name.rpartition("/")[0] for name in archive.getnames() if name.rpartition("/")[2] == DESCRIBED]
@@ -134,7 +135,7 @@ def _stored(desk: Desk, entry: Entry) -> bytes:
 
 def _is_ours(path: Path) -> bool:
     """Tell whether a file begins as a snapshot of ours does; anything else, such as a dump, is read the long way, once."""
-    if not path.is_file():
+    if not is_file(path):
         return False
     with path.open("rb") as file:
         return file.read(len(BEGIN)) == BEGIN

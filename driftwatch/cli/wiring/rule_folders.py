@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.named import is_folder
 from driftwatch.explain.rule import Rule
 from driftwatch.explain.rules_found import rules_of
 
@@ -17,7 +18,7 @@ ADVICE = "a rule file holds RULES = (Rule(...), ...), from driftwatch.explain.ru
 def load_folders(folders: Iterable[Path]) -> Iterator[Rule]:
     """Yield the rules of all files in these folders, by name. Raises UsageFault for a folder or file that cannot be loaded."""
     for folder in folders:
-        if not folder.is_dir():
+        if not is_folder(folder):
             raise UsageFault(f"{folder.name or folder} is no folder of rules", str(folder), ADVICE)
         for path in sorted(folder.glob("*.py")):
             yield from rules_of(_load(path), str(path))

@@ -11,6 +11,7 @@ from typing import Any
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.named import is_file
 from driftwatch.report.table import columns
 from driftwatch.store.references import counted, resolve
 from driftwatch.store.signatures import Signers
@@ -34,7 +35,7 @@ def signers_of(allowed: str | None, revoked: str | None) -> Signers | None:
             raise UsageFault("--revoked without --signers: whose signatures count otherwise?", do="name the allowed_signers file with --signers FILE")
         return None
     for option, name in (("--signers", allowed), ("--revoked", revoked)):
-        if name is not None and not Path(name).is_file():
+        if name is not None and not is_file(name):
             raise UsageFault(f"{option} {Path(name).name} is no file", name, "a file of lines as ssh-keygen(1) has them: NAME KEYTYPE KEY")
     return Signers(Path(allowed), Path(revoked) if revoked is not None else None)
 
