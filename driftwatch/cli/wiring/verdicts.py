@@ -68,6 +68,8 @@ def _sorted(refs: Sequence[str], desk: Desk) -> tuple[list[Path], dict[str, set[
         if found.entry is not None:
             some[found.entry.host].add(str(found.entry.name))
         elif found.kind == "file" and found.path is not None:
+            if not is_file(found.path):
+                raise UsageFault(f"{found.path.name[:80]} is no file that can be read", ref, "check its path")
             files.append(found.path)
         else:
             raise UsageFault(f"{ref} is no stored snapshot and no snapshot file", do="HOST@which, a HOST, or a path with a slash")
