@@ -130,10 +130,9 @@ def real_podman(name: str) -> Iterator[Path]:
 
 def _clear(folder: Path) -> None:
     """Take a folder away from which podman's own cleaning may not be done yet."""
-    if (folder / "storage/overlay").is_mount():
-        subprocess.run(["umount", folder / "storage/overlay"], check=True)
     stop = time.monotonic() + 10
     while folder.exists():
+        subprocess.run(["umount", folder / "storage/overlay"], capture_output=True, check=False)  # podman binds it onto itself, and not always undoes that
         shutil.rmtree(folder, ignore_errors=time.monotonic() < stop)
         time.sleep(0.05)
 
