@@ -12,9 +12,7 @@ from driftwatch.cli.wiring.completing import complete_ref
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.output import answer
 from driftwatch.cli.wiring.peer_sides import peer_files
-from driftwatch.cli.wiring.peering import MAJORITY, Asked, Round, check_against, check_count
-from driftwatch.report.peers_json import render_json
-from driftwatch.report.peers_text import render_text
+from driftwatch.cli.wiring.peering import FORMATS, MAJORITY, Asked, Round, check_against, check_count, rendered
 
 
 def command(
@@ -25,12 +23,12 @@ def command(
     against: Annotated[str, typer.Option("--against", metavar="WHAT", help="What they are compared with.")] = MAJORITY,
 ) -> int:
     """Tell for each fact what most hosts have, which hosts are odd and why, and which did not answer."""
-    desk = open_desk(ctx)
+    desk = open_desk(ctx, FORMATS)
     check_against(against)
     with tempfile.TemporaryDirectory(prefix="driftwatch-") as spool:
         files = peer_files(hosts, desk, Path(spool))
         check_count(files)
         found = Round(Asked(tuple(facts or ())), desk).run(files)
     if not (desk.given.quiet and found.exit_code == 0):
-        answer(desk, render_json(found) if desk.given.format == "json" else render_text(found, desk.page))
+        answer(desk, rendered(found, desk))
     return found.exit_code

@@ -30,7 +30,7 @@ def render_text(found: PeersFound, page: Page) -> str:
     lines += _section("NOT ANSWERED", [line for one in found.ways for line in _silent(one, page)], page)
     lines += _section("NO MAJORITY", [line for fact in found.peers.splits[:SHOWN_FACTS] for line in _split(fact, page)], page)
     lines += _section("THE SAME", [line for fact in found.peers.agreed[:SHOWN_FACTS] for line in _agreed(fact, out, page)], page)
-    return "\n".join([*lines, *(page.paint("dim", row) for row in page.wrap(_counts(found), "", ""))]) + "\n"
+    return "\n".join([*lines, *(page.paint("dim", row) for row in page.wrap(say_counts(found), "", ""))]) + "\n"
 
 
 def _agreed(fact: PeerFact, unreachable: int, page: Page) -> list[str]:
@@ -102,7 +102,8 @@ def _holders(fact: PeerFact, place: int) -> str:
     return f" ({listed(fold(fact.holders[place]), 3)})" if place < len(fact.holders) else ""
 
 
-def _counts(found: PeersFound) -> str:
+def say_counts(found: PeersFound) -> str:
+    """Return how many hosts stand how, and the exit code."""
     ways = [one for one in found.ways if one.way.outliers]
     odd = sum(len(one.way.hosts) for one in ways if one.odd.is_odd)
     differ = sum(len(one.way.hosts) for one in ways) - odd

@@ -20,12 +20,15 @@ from driftwatch.fleet.columns import column_of
 from driftwatch.model import Snapshot
 from driftwatch.report.audit.night import COLUMNS, UNKNOWN
 from driftwatch.report.peers import Lettered, PeersFound, Row, cells_of
+from driftwatch.report.peers_json import render_json
+from driftwatch.report.peers_text import render_text
 from driftwatch.store import document
 from driftwatch.store.errors import StoreError
 from driftwatch.store.fact_lines import LineReader
 from driftwatch.store.labels import label_names, load_label
 from driftwatch.store.names import parse_file_name
 
+FORMATS = ("text", "json", "html")
 MAJORITY = "majority"
 GOOD = "good"
 MOST_EXPLAINED = 24  # ways; the rest are listed with their facts only
@@ -38,6 +41,15 @@ class Asked:
     """What the options of `peers` ask: globs of facts."""
 
     facts: tuple[str, ...] = ()
+
+
+def rendered(found: PeersFound, desk: Desk) -> str:
+    """Return the answer in the format that was asked for."""
+    if desk.given.format == "html":
+        from driftwatch.report.peers_html import render_html  # noqa: PLC0415  # only a page pays for jinja2
+
+        return render_html(found)
+    return render_json(found) if desk.given.format == "json" else render_text(found, desk.page)
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,24 @@ STATES: Mapping[State, str] = {"same": "same", "drift": "drift changed", "unseen
 
 def render(night: Night, _page: Page) -> str:
     """Return the whole page."""
-    racks = _racks(night.rows)
-    marked = {name: rows for name, rows in racks.items() if any(row.way for row in rows)}
-    shown, cut = _first(marked)
-    cells = {way.letter: way.cells for way in night.ways}
+    head = f"{say_time(night.began_at)} · against {night.against} · took {say_span(night.elapsed_s)}"
     values = {
-        "word": night.word, "verdict": sentence(night), "taken": say_time(night.began_at), "against": night.against, "took": say_span(night.elapsed_s),
+        "kind": "audit", "word": night.word, "verdict": sentence(night), "head": head, "sides": ("baseline", "now"), "disagrees": "disagrees with itself",
         "tiles": _tiles(night), "notes": [says for _, says in say_notes(night)], "ways": [_way(way) for way in night.told], "columns": list(COLUMNS.items()),
-        "racks": [_rack(name, rows, cells) for name, rows in shown.items()], "counts": last_line(night),
-        "cut": f"{count(cut, 'host')} not drawn" if cut else "",
-        "clean_racks": [", ".join(fold(row.host for row in rows)) for name, rows in racks.items() if name not in marked][:MOST_CHIPS],
+        "counts": last_line(night), **racks(night.rows, {way.letter: way.cells for way in night.ways}),
     }
     return render_page("fleet.html.j2", f"driftwatch audit: {night.word}", values, ("fleet.css",))
+
+
+def racks(rows: Iterable[Row], cells: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return the hosts by neighbourhood with their marks (by the letter of their way), how many are not drawn, and the neighbourhoods without a mark."""
+    groups = _racks(rows)
+    marked = {name: found for name, found in groups.items() if any(row.way for row in found)}
+    shown, cut = _first(marked)
+    return {
+        "racks": [_rack(name, found, cells) for name, found in shown.items()], "cut": f"{count(cut, 'host')} not drawn" if cut else "",
+        "clean_racks": [", ".join(fold(row.host for row in found)) for name, found in groups.items() if name not in marked][:MOST_CHIPS],
+    }
 
 
 def _tiles(night: Night) -> list[tuple[str, int, str]]:
