@@ -113,7 +113,8 @@ class Audit:
         explanation = self._explain(answered.baseline, answered.snapshot, seen.changes)
         marked = {column_of(one.fact): DISAGREES for one in explanation.suspects if one.mark == DISAGREES}
         cells = {column: marked.get(column, seen.cells.get(column, SAME)) for column in COLUMNS}
-        listed = tuple(_difference(one, is_new=told.is_new(one.path, seen.keys[one.path])) for one in seen.changes[:LISTED])
+        places = {one.path: seen.place_of(one.path) for one in seen.changes[:LISTED]}
+        listed = tuple(_difference(one, is_new=told.is_new(places[one.path], seen.keys[places[one.path]])) for one in seen.changes[:LISTED])
         suspects = tuple(_suspected(one) for one in explanation.suspects[:SHOWN_SUSPECTS])
         look = f"driftwatch diff {answered.baseline_ref} {answered.ref}" if answered.ref else ""
         state: State = "drift" if seen.changes else "unseen"

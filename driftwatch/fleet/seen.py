@@ -16,6 +16,7 @@ from driftwatch.model import ANSWERED, Answer, Known, Snapshot, Unknown, matches
 from driftwatch.report.audit.night import CHANGED, UNKNOWN, Silent
 
 KEY_DIGITS = 16
+CROWD = 200
 PROBES = "probes/"
 FAILED = ("timeout", "error", "died", "lost")
 NEVER_DRIFT = ("os_changes/*", "os_changes", "os_changes_since")  # they say who changed what: evidence for a change, not one
@@ -24,7 +25,11 @@ _OWN_NAMES = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-
 
 @dataclass(frozen=True)
 class Differing:
-    """What one host's snapshot says against its baseline. ``keys`` name each difference and each silence for good, by path."""
+    """What one host's snapshot says against its baseline.
+
+    ``keys`` name each difference and each silence for good, by path; of a crowd of more than 200 differences below one path all together, so that
+    what is kept of a host stays small though ten thousand files of it moved.
+    """
 
     changes: tuple[Change, ...]
     silent: tuple[Silent, ...]
@@ -39,8 +44,12 @@ class Differing:
     def without(self, acknowledged: Container[str]) -> Differing:
         """Return the same without what someone knows of already, which is counted."""
         keys = {path: key for path, key in self.keys.items() if key not in acknowledged}
-        changes, quiet = tuple(one for one in self.changes if one.path in keys), tuple(one for one in self.silent if one.what in keys)
+        changes, quiet = tuple(one for one in self.changes if self.place_of(one.path) in keys), tuple(one for one in self.silent if one.what in keys)
         return Differing(changes, quiet, keys, len(self.keys) - len(keys))
+
+    def place_of(self, path: str) -> str:
+        """Return the path under which a difference has its key: its own, or that of its crowd."""
+        return path if path in self.keys else _crowd(path)
 
     @property
     def signature(self) -> str:
@@ -58,7 +67,23 @@ def differing(good: Snapshot, bad: Snapshot, ignore: Sequence[str], changes: Seq
     left = [one for one in every if not matches(one.path, (*NEVER_DRIFT, *ignore))]
     counted = tuple(one for one in left if one.kind != "unknown" and not one.is_folded)
     quiet = silent(good, bad, left)
-    return Differing(counted, quiet, {**{one.what: key_of_silence(one) for one in quiet}, **{one.path: key_of(one) for one in counted}})
+    return Differing(counted, quiet, {**{one.what: key_of_silence(one) for one in quiet}, **_keys(counted)})
+
+
+def _keys(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the key of each difference by its path, and one for each crowd."""
+    crowds: dict[str, dict[str, str]] = {}
+    for one in changes:
+        crowds.setdefault(_crowd(one.path), {})[one.path] = key_of(one)
+    found: dict[str, str] = {}
+    for place, keys in crowds.items():
+        found.update(keys if len(keys) <= CROWD else {place: _digest("\n".join(f"{path} {key}" for path, key in sorted(keys.items())))})
+    return found
+
+
+def _crowd(path: str) -> str:
+    """Return the first three parts of a path: the files of a tree, the values of one package, the arguments of a server."""
+    return "/".join(path.split("/")[:3])
 
 
 def silent(good: Snapshot, bad: Snapshot, changes: Iterable[Change]) -> tuple[Silent, ...]:
@@ -94,12 +119,16 @@ def _answers(good: Snapshot, bad: Snapshot, change: Change) -> tuple[Answer, Ans
 
 def key_of(change: Change) -> str:
     """Return 16 digits that name a difference: the same path with the same two values has the same ones."""
-    return hashlib.sha256(f"{change.path}\0{_json(change.good)}\0{_json(change.bad)}".encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]
+    return _digest(f"{change.path}\0{_json(change.good)}\0{_json(change.bad)}")
 
 
 def key_of_silence(one: Silent) -> str:
     """Return 16 digits that name a question and the way in which it got no answer."""
-    return hashlib.sha256(f"?{one.what}\0{one.status}".encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]
+    return _digest(f"?{one.what}\0{one.status}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]
 
 
 def _told(change: Change) -> str:

@@ -11,7 +11,7 @@ from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.rules_found import load_rules
 from driftwatch.fleet.audit import Answered, Audit
-from driftwatch.fleet.seen import differing
+from driftwatch.fleet.seen import CROWD, differing
 from driftwatch.fleet.told import UNREACHABLE, Told
 from driftwatch.model import ProbeResult
 from driftwatch.report.audit.night import Night
@@ -124,3 +124,14 @@ def test_a_long_list_of_differences_is_counted_and_not_kept():
 def test_changes_that_were_narrowed_stand_in_for_those_of_the_pair():
     narrowed = [one for one in compare(GOOD, NEWER) if one.path.startswith("packages/")]
     assert differing(GOOD, NEWER, (), narrowed).changes == ()
+
+
+def test_a_crowd_of_differences_has_one_key_that_moves_with_any_of_them():
+    def moved(count, digest="b"):
+        good = snapshot({f"sources/sglang/files/{n}.py": "a" for n in range(count)})
+        return differing(good, snapshot({f"sources/sglang/files/{n}.py": digest for n in range(count)}), ())
+
+    small, large = moved(CROWD), moved(CROWD + 1)
+    assert (len(small.keys), list(large.keys)) == (CROWD, ["sources/sglang/files"])
+    assert large.keys != moved(CROWD + 1, "c").keys
+    assert large.without(set(large.keys.values())).changes == ()
