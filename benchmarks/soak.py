@@ -31,15 +31,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.soak_faults import ENV_ASKED, HOSTS, Fault, Lab, Trial, local_words, night, running_lab, skipping, snapshot_faults
 from benchmarks.soak_judge import accounted, ill_told, untrue
 from benchmarks.soak_watch import Births, Watch, forget_peak, growth, make_old, peak_mib, temporaries
+from driftwatch.cli.main import STOPPED
 from driftwatch.cli.main import main as driftwatch
 from driftwatch.model import Snapshot
 from driftwatch.store import document
+from tests.lab.fleet import REFUSING, SILENT
 
 MOST_GROWTH = 1.2
 TOLD_EVERY, WHOLE_STORE_EVERY = 100, 25
-A_RUN_S, A_SAVE_S, TURN_S, PATIENCE_S = 3.0, 0.006, 0.005, 60.0
-FILES = {"snapshot": 1, "audit": 2 * HOSTS}  # that a run saves, about
-FLEET_IS_GOOD = ("snapshot", "@fleet", "--label", "good", *skipping(ENV_ASKED))
+A_RUN_S, A_SAVE_S, TURN_S, PATIENCE_S = 3.0, 0.001, 0.005, 60.0
+FILES = {"snapshot": 2, "audit": 3 * HOSTS + 1}  # that a run makes: to see whether the disk answers, a snapshot, and what was told of a host; the night
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Soak:
 
     def begin(self) -> None:
         """Take the good snapshots of all hosts, and what belongs to this process once all is loaded."""
-        for words in (local_words(self._lab.repo, "--label", "good"), FLEET_IS_GOOD, ("verify",)):
-            self._run(words)
+        self._call_good()
+        self._run(("verify",))
         self._good = {told.host: told for told in map(document.load, self._stored()) if told.facts}
         if len(self._good) != HOSTS - 1:  # this machine, and all hosts but the silent and the refusing one
             self._fail("begin", [f"of {HOSTS - 1} healthy hosts {len(self._good)} answered"])
@@ -91,13 +92,20 @@ class Soak:
 
     def end(self) -> None:
         """Look at what must be so once all is done."""
-        make_old(self._temporaries())
-        for words in (local_words(self._lab.repo, "--label", "good"), ("audit", *skipping(ENV_ASKED)), FLEET_IS_GOOD):
-            self._run(words)
+        if left := self._temporaries():
+            make_old(left)
+            self._run(("audit", *skipping(ENV_ASKED)))
+            self._call_good()
         wrong = [f"an old temporary file is not swept: {path}" for path in self._temporaries()]
         grown = {kind: growth(peaks) or 0.0 for kind, peaks in self.peaks.items()}
         wrong += [f"the peak of the {kind}s grew {times:.2f} times" for kind, times in grown.items() if times > MOST_GROWTH]
         self._fail("end", [*wrong, *self._verified(()), *self._watch.left()])
+
+    def _call_good(self) -> None:
+        """Take snapshots of this machine and of all hosts that answer, and tag them."""
+        answering = [name for name, address in self._lab.hosts.items() if address not in {SILENT, REFUSING}]
+        self._run(local_words(self._lab.repo, "--label", "good"))
+        self._run(("snapshot", *answering, "--label", "good", *skipping(ENV_ASKED)))
 
     def line(self) -> str:
         """Return one line about the runs so far."""
@@ -113,14 +121,14 @@ class Soak:
         """Yield what is wrong after a run."""
         if said.code not in trial.codes:
             yield f"exit {said.code}: {said.err[-600:]}"
-        if said.code == 4:
+        if trial.is_without_room:
             yield from self._delivered(trial.words[0])
         new = [document.load(path) for path in sorted(self._stored() - before)]
         for snapshot in new:
             yield from accounted(snapshot, trial.asked)
             yield from untrue(snapshot, self._good.get(snapshot.host), trial.asked)
         yield from self._counted(trial, said, new)
-        if trial.words[0] == "audit" and not trial.is_killed and said.code != 4:
+        if trial.words[0] == "audit" and not trial.is_killed:
             yield from self._told(trial, said)
         yield from self._verified(() if self._runs % WHOLE_STORE_EVERY == 0 else sorted({snapshot.host for snapshot in new}))
         yield from self._watch.left()
@@ -175,7 +183,9 @@ class Soak:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = driftwatch(words)
-        return Said(code, *(one.buffer.getvalue().decode() for one in (out, err)))  # type: ignore[attr-defined]
+        if code == STOPPED:
+            raise KeyboardInterrupt
+        return Said(code, *(one.buffer.getvalue().decode() for one in (out, err)))
 
     def _killed(self, words: Sequence[str], draw: random.Random) -> Said:
         """Return what a command had said when it was killed: while it saved one of its files, or at any time."""

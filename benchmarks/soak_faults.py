@@ -26,9 +26,10 @@ DEADLINE_S = 8
 ENV_ASKED = ("env", "system", "limits")
 LOCAL_ASKED = (*ENV_ASKED, "targets", "packages", "versions", "sources", "git", "driver", "loader", "modules", "services", "nvml")
 DISK_BYTES, DISK_INODES = 400 << 20, 40_000
+PAGE_BYTES, LARGEST_PIECE_BYTES = 4096, 1 << 26
 ANSWERED, NOT_STORED, KILLED = frozenset({0, 3}), frozenset({4}), frozenset({0, 3, 1, -9})
 NIGHT = frozenset({0, 1, 3})
-ONE_IN = 8
+NIGHTS = ("killed", "killed", "full", *["whole"] * 5)
 WHOLE_COMMAND = '"$SSH_ORIGINAL_COMMAND"'
 HOST_FAULTS = {
     "stalls": "exec cat > /dev/null",
@@ -95,6 +96,7 @@ class Trial:
     codes: frozenset[int] = ANSWERED
     hosts: Mapping[str, str] = field(default_factory=dict)
     is_killed: bool = False
+    is_without_room: bool = False
 
 
 Fault = Callable[[Lab, random.Random], contextlib.AbstractContextManager[Trial]]
@@ -182,7 +184,7 @@ def controller_is_killed(lab: Lab, _draw: random.Random) -> Iterator[Trial]:
 def disk_is_full(lab: Lab, draw: random.Random) -> Iterator[Trial]:
     """Leave the store's disk hardly any room."""
     with full(lab, draw):
-        yield Trial("full disk", local_words(lab.repo), codes=NOT_STORED)
+        yield Trial("full disk", local_words(lab.repo), codes=NOT_STORED, is_without_room=True)
 
 
 @contextlib.contextmanager
@@ -195,13 +197,13 @@ def host_misbehaves(lab: Lab, draw: random.Random) -> Iterator[Trial]:
 
 @contextlib.contextmanager
 def night(lab: Lab, draw: random.Random) -> Iterator[Trial]:
-    """Audit all hosts, of which a third have faults; one run in eight is killed, one in eight has a full disk."""
+    """Audit all hosts, of which a third have faults; some runs are killed, some have a full disk."""
     faults = {name: draw.choice(sorted(HOST_FAULTS)) for name in sorted(lab.hosts) if draw.random() < 1 / 3}
     words = ("audit", *skipping(ENV_ASKED), "--json")
-    kind = draw.choice(["killed", "full", *["whole"] * (ONE_IN - 2)])
+    kind = draw.choice(NIGHTS)
     with faulty(lab, faults), full(lab, draw) if kind == "full" else contextlib.nullcontext():
-        codes = {"killed": KILLED, "full": NOT_STORED, "whole": NIGHT}[kind]
-        yield Trial(f"night: {kind}", words, ENV_ASKED, codes, faults, is_killed=kind == "killed")
+        codes = {"killed": KILLED, "full": NOT_STORED | NIGHT, "whole": NIGHT}[kind]  # a night is small: the room that is left may do for it
+        yield Trial(f"night: {kind}", words, ENV_ASKED, codes, faults, is_killed=kind == "killed", is_without_room=kind == "full")
 
 
 @contextlib.contextmanager
@@ -220,14 +222,33 @@ def faulty(lab: Lab, faults: Mapping[str, str]) -> Iterator[None]:
 @contextlib.contextmanager
 def full(lab: Lab, draw: random.Random) -> Iterator[None]:
     """Fill the store's disk but for less than two pages."""
-    filler, leave = lab.disk / "filler", draw.randrange(0, 8192)
-    free = os.statvfs(lab.disk)
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize - leave))
+    filler = lab.disk / "filler"
     try:
+        with filler.open("wb") as file:
+            file.truncate(max(0, _fill(file.fileno()) - draw.randrange(0, 2 * PAGE_BYTES)))
         yield
     finally:
         filler.unlink()
+
+
+def _fill(descriptor: int) -> int:
+    """Let a file have all the room of its disk, and return its size."""
+    size, piece = 0, LARGEST_PIECE_BYTES
+    while piece >= PAGE_BYTES:
+        if _takes(descriptor, size, piece):
+            size += piece
+        else:
+            piece //= 2
+    return size
+
+
+def _takes(descriptor: int, size: int, piece: int) -> bool:
+    """Let a file grow by a piece, and return whether there was room."""
+    try:
+        os.posix_fallocate(descriptor, size, piece)
+    except OSError:
+        return False
+    return True
 
 
 def snapshot_faults() -> tuple[Fault, ...]:

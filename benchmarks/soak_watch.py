@@ -35,9 +35,9 @@ class Watch:
         """Take what is there now as what belongs here."""
         self._processes, self._descriptors = frozenset(processes.below(os.getpid())), frozenset(_descriptors())
 
-    def left(self) -> list[str]:
+    def left(self, within_s: float = ENDING_S) -> list[str]:
         """Return what was left behind, described; what has just been ended gets a moment."""
-        stop = time.monotonic() + ENDING_S
+        stop = time.monotonic() + within_s
         while (found := [*self._new_processes(), *self._new_descriptors(), *_threads()]) and time.monotonic() < stop:
             time.sleep(TURN_S)
         return found

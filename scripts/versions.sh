@@ -18,4 +18,4 @@ $uv venv -q --clear --python .venv/bin/python "$place"
 $uv pip compile -q --resolution $how --python "$place/bin/python" pyproject.toml -o "$place/needs.txt"
 $uv pip install -q --python "$place/bin/python" -c "$place/needs.txt" -e '.[dev]'
 if [ $# = 0 ]; then set -- tests/capture tests/cli tests/compare tests/dumps tests/explain tests/fleet tests/report tests/store tests/transports; fi
-exec "$place/bin/python" -m pytest -q -p no:cacheprovider "$@"
+exec "$place/bin/python" -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning "$@"  # old releases warn of what newer ones of their own needs deprecate

@@ -46,9 +46,10 @@ def command(
     with nights.locked(desk.store.root):
         one = Round(question, desk)
         night = one.run(asked)
-        one.remember()
-        save(night, desk)
+        failed = save(one, night, desk)
     if not is_quiet(night, desk):
         answer(desk, load_render(desk.given.format, is_whole=all_hosts)(night, desk.page))
     announce(night, desk)
+    if failed is not None:
+        raise failed
     return night.exit_code

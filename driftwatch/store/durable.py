@@ -60,7 +60,10 @@ def remove(folder: Path, name: str) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files that killed writers left more than an hour before the folder was last written to (so no clock but the file system's counts)."""
+    """Remove temporary files that killed writers left more than an hour before the folder was last written to (so no clock but the file system's counts).
+
+    Only for folders that are the store's own: elsewhere such a name may be somebody else's.
+    """
     now = folder.stat().st_mtime
     for path in folder.glob(TEMPORARY + "*"):
         with contextlib.suppress(OSError):

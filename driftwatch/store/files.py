@@ -81,6 +81,8 @@ class FileStore:
         """Return once the folder was seen to take a file. Raises StoreError (code 4) where its disk hangs: frozen, or a network that is gone."""
         if not takes_a_file(self.root, seconds):
             raise StoreError(f"the store's disk did not answer in {seconds:g} s", str(self.root), "see whether it is frozen or its server gone", NOT_STORED)
+        with contextlib.suppress(OSError):
+            durable.sweep(self.root)
 
     def save(self, snapshot: Snapshot) -> Entry:
         """Store a snapshot and return its entry once it is safe on disk. A failure leaves it complete somewhere else and says where (StoreError, code 4)."""
@@ -183,6 +185,7 @@ class FileStore:
                 for ending in ("", SIGNATURE):
                     entry.path.with_name(entry.path.name + ending).unlink(missing_ok=True)
             durable.sync_folder(folder)
+            durable.sweep(folder / REMOVED)
         except OSError as failed:
             raise storing_failed(failed, folder, "not all was removed", "repeat it: what is gone is recorded") from None
 

@@ -112,6 +112,7 @@ class _FolderLabels:
                 durable.write_over(folder, label.name, records.to_bytes(label))
             else:
                 durable.remove(folder, label.name)
+            durable.sweep(folder)
         except OSError as failed:
             raise storing_failed(failed, folder, f'the tag "{label.name}" was not {what}') from None
 

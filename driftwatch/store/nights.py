@@ -37,6 +37,9 @@ def save_run(root: Path, taken_at: str, data: bytes) -> Path:
         durable.make_folder(folder)
         with contextlib.suppress(FileExistsError):
             durable.write_new(folder, name, data)
+        durable.sweep(folder)
+        if (folder / TOLD).is_dir():
+            durable.sweep(folder / TOLD)
     except OSError as failed:
         raise storing_failed(failed, folder, "the audit was not stored") from None
     return folder / name

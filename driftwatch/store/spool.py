@@ -58,6 +58,7 @@ class Spool:
         try:
             durable.make_folder(folder)
             durable.write_over(folder, PLACE, json.dumps({"place": place}).encode())
+            durable.sweep(folder)
         except OSError as failed:
             raise storing_failed(failed, folder, "the snapshot was not kept in the spool either") from None
         entry = kept.put(snapshot)

@@ -150,6 +150,11 @@ class Round:
         return explain(Case(good, bad, changes, bad.symptom, "snapshot" if bad.symptom else None, "good", "bad"), self._rules)
 
 
-def save(night: Night, desk: Desk) -> None:
-    """Store the night as its own document."""
-    nights.save_run(desk.store.root, night.began_at, render_json(night, desk.page).encode("ascii"))
+def save(one: Round, night: Night, desk: Desk) -> StoreError | None:
+    """Keep what was told of each host, and the night as its own document. Return why that failed: the night is told all the same."""
+    try:
+        one.remember()
+        nights.save_run(desk.store.root, night.began_at, render_json(night, desk.page).encode("ascii"))
+    except StoreError as failed:
+        return failed
+    return None
