@@ -1,9 +1,8 @@
 """A FUSE file system whose files misbehave, and a context that mounts it and surely takes it away again (mounting.py).
 
-Files: ok.py reads fine; eio.py fails at every read; half.py says 1 MiB and gives
-64 KiB, then EIO; short.py says 1 MiB and gives 10 bytes; endless.py says 1 MiB and never ends; hang.py never answers a read; hangstat.py never
-answers a stat; hangdir/ never answers a listing. Only those that ``which`` names are shown. Where it names hangstatfs, the file system never tells
-how much room it has.
+Files: ok.py reads fine; eio.py fails at every read; half.py says 1 MiB and gives 64 KiB, then EIO; short.py says 1 MiB and gives 10 bytes; endless.py
+says 1 MiB and never ends; hang.py never answers a read; hangstat.py never answers a stat; hangdir/ never answers a listing. Only those that ``which``
+names are shown. Where it names hangstatfs, the file system never tells how much room it has.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A FUSE file system that shows a real folder and misbehaves at the places that it is told, and a context that surely takes it away again (mounting.py).
 
-Faults by path below the folder ("" is the folder itself): ``hangread``, ``hangstat`` and
-``hanglist`` never answer; ``stale`` gives ESTALE to every question about the place; ``half`` says 1 MiB and gives 64 KiB, then EIO; ``short`` says 1 MiB
-and gives 10 bytes; ``endless`` says 1 MiB and never ends; ``changing`` has another time whenever it is asked.
+Faults by path below the folder ("" is the folder itself): ``hangread``, ``hangstat`` and ``hanglist`` never answer; ``stale`` gives ESTALE to every
+question about the place; ``half`` says 1 MiB and gives 64 KiB, then EIO; ``short`` says 1 MiB and gives 10 bytes; ``endless`` says 1 MiB and never ends;
+``changing`` has another time whenever it is asked.
 """
 
 from __future__ import annotations
