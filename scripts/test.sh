@@ -15,6 +15,7 @@ look() {
   needs gcc gcc
   needs fusermount3 fuse3
   needs strace strace
+  needs rpmbuild rpm
   if [[ ",${DRIFTWATCH_WITH:-}," == *,slurm,* ]]; then
     needs slurmctld slurmctld
     needs slurmd slurmd

@@ -12,6 +12,8 @@ from . import processes
 from .typed import Dict, List, NoReturn, Optional, Tuple
 
 NOT_STARTED = 127
+NOBODY = 65534
+WRITE_AS_ROOT = ("rpm",)  # a query of its sqlite database touches the files beside it wherever it may; without the rights to it only reads
 OUTPUTS = 3
 
 
@@ -63,6 +65,10 @@ def _become(argv: List[str], env: Dict[str, str], writers: List[int]) -> NoRetur
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(writers[0], 1)
         os.dup2(writers[1], 2)
+        if argv[0] in WRITE_AS_ROOT and os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
         for one in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
             signal.signal(one, signal.SIG_DFL)
         os.execvpe(argv[0], argv, env)  # noqa: S606  # no shell is wanted

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +131,33 @@ def test_this_machines_packages_are_those_that_dpkg_lists():
 def test_every_fact_is_one_that_the_probe_answers_for(tmp_path):
     facts, _, _ = told(os_packages.collect, recorded(tmp_path, {STATUS: DPKG, "/etc/apt/preferences.d/a/b": ""}))
     assert [path for path in facts if not matches(path, os_packages.PROBES[0].tells)] == []
+
+
+SPEC = "Name: driftwatch-trial\nVersion: 1.2\nRelease: 3\nSummary: x\nLicense: none\nBuildArch: noarch\n%description\nx\n%files\n"
+
+
+@pytest.fixture
+def rpm_database(tmp_path, monkeypatch):
+    """Return a real rpm database with one package that rpmbuild made; rpm finds it by the macros in the home."""
+    if shutil.which("rpmbuild") is None or os.geteuid() != 0:
+        pytest.skip("a real rpm database is made by root with rpmbuild (package rpm)")
+    home = Path(tempfile.mkdtemp(prefix="rpm"))  # where nobody may read it too
+    home.chmod(0o755)
+    database = home / "db"
+    (home / ".rpmmacros").write_text(f"%_dbpath {database}\n")
+    (tmp_path / "trial.spec").write_text(SPEC)
+    monkeypatch.setenv("HOME", str(home))
+    for argv in (
+        ["rpmbuild", "-bb", "--define", f"_topdir {tmp_path}", str(tmp_path / "trial.spec")], ["rpm", "--initdb"],
+        ["rpm", "-i", "--nodeps", "--force-debian", str(tmp_path / "RPMS/noarch/driftwatch-trial-1.2-3.noarch.rpm")],
+    ):
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield database
+    shutil.rmtree(str(home))
+
+
+def test_a_real_rpm_database_is_read_and_nothing_in_it_is_touched(rpm_database):
+    before = {path.name: path.stat().st_mtime_ns for path in rpm_database.iterdir()}
+    packages = os_packages.parse_rpm(Host(RealRoot(), Settings()).run(os_packages.RPM, 8.0))
+    assert [(one.name, one.version) for one in packages] == [("driftwatch-trial", "1.2-3")]
+    assert {path.name: path.stat().st_mtime_ns for path in rpm_database.iterdir()} == before
