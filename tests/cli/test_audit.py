@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -158,3 +160,20 @@ def test_against_a_golden_host_only_what_the_role_shares_is_drift(good):
     (good.home / "gold.json").write_bytes(document.to_bytes(golden))
     told = json.loads(audit(good, "--against", "./gold.json", "--json", SGLANG_A="2", HOSTNAME="here").stdout)
     assert [one["path"] for one in told["ways"][0]["differences"] if "SGLANG" in one["path"] or "HOSTNAME" in one["path"]] == ["env/SGLANG_A"]
+
+
+def test_ctrl_c_keeps_what_is_there_and_says_who_was_not_asked(good, fake_ssh):
+    good.run("tag", "good", f"{HERE}@last")
+    (good.home / "driftwatch.toml").write_text('[hosts]\nprod = ["local", "gpu-a"]\n', encoding="utf-8")
+    running = good.start("audit", *QUICK, "--json", **fake_ssh("touch STARTED; exec sleep 60"))
+    started = good.home / "STARTED"
+    stored = good.store / "hosts" / HERE
+    end = time.monotonic() + 30
+    while time.monotonic() < end and not (started.exists() and len(list(stored.glob("*.json"))) > 1):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=20)
+    night = json.loads(out)
+    assert (running.returncode, night["is_stopped"]) == (130, True)
+    assert {row["host"]: row["state"] for row in night["hosts"]}["gpu-a"] in ("not asked", "unreachable")
+    assert {row["host"]: row["state"] for row in night["hosts"]}[HERE] in ("same", "drift")

@@ -81,6 +81,36 @@ def test_a_broken_line_of_an_ini_is_refused_with_file_and_line():
     assert refused.value.where == "hosts.ini, line 2"
 
 
+YAML = """\
+all:
+  vars: {ansible_user: ops}
+  hosts:
+    gpu-z:
+  children:
+    site:
+      children:
+        h100:
+          vars: {ansible_user: root}
+          hosts:
+            gpu-[01:02]:
+            gpu-b: {ansible_host: 192.0.2.7, ansible_port: 2222, ansible_user: me}
+"""
+
+
+def test_an_ansible_yaml_has_ranges_variables_of_groups_and_children():
+    found = by_name(ansible.parse_yaml(YAML, "hosts.yml"))
+    assert {name: one.dest for name, one in found.items()} == {
+        "gpu-z": "ops@gpu-z", "gpu-01": "root@gpu-01", "gpu-02": "root@gpu-02", "gpu-b": "ssh://me@192.0.2.7:2222",
+    }
+    assert found["gpu-b"].groups == ("h100", "site")
+
+
+@pytest.mark.parametrize("text", ["[", "a: b: c", "- x", "!!python/object:os.system {}", "&a [*a]"])
+def test_what_is_no_yaml_inventory_is_refused(text):
+    with pytest.raises(FleetError):
+        ansible.parse_yaml(text, "hosts.yml")
+
+
 def test_sinfo_lists_each_node_once_with_its_partitions():
     assert slurm.parse("n1 gpu*\nn2 gpu*\nn1 debug\n") == (Listed("n1", "n1", ("gpu", "debug")), Listed("n2", "n2", ("gpu",)))
 

@@ -1,4 +1,4 @@
-"""Ansible inventories: the output of ``ansible-inventory --list``, or a file that this program reads where it is installed, else INI read here.
+"""Ansible inventories: the output of ``ansible-inventory --list``, or a file that this program reads where it is installed, else INI and YAML read here.
 
 Of a host's variables only those that say how it is reached are used: ``ansible_host``, ``ansible_user`` and ``ansible_port``.
 """
@@ -6,18 +6,23 @@ Of a host's variables only those that say how it is reached are used: ``ansible_
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from driftwatch.fleet.errors import FleetError
 from driftwatch.fleet.listed import Listed, reached
+from driftwatch.fleet.nodes import expand
 from driftwatch.fleet.sources.ansible_ini import parse_ini
 from driftwatch.fleet.sources.reading import ask_program, read_text
 
 PROGRAM = "ansible-inventory"
 NOT_GROUPS = ("_meta", "all", "ungrouped")
 YAML_ENDINGS = (".yml", ".yaml")
+DEEPEST = 64
+_COLON_RANGE = re.compile(r"\[(\d+):(\d+)\]")
 
 
 def read(place: str) -> tuple[Listed, ...]:
@@ -27,9 +32,60 @@ def read(place: str) -> tuple[Listed, ...]:
         return parse_list(text, place)
     if shutil.which(PROGRAM):
         return parse_list(ask_program([PROGRAM, "--inventory", place, "--list"]), place)
-    if place.endswith(YAML_ENDINGS):
-        raise FleetError(f"a YAML inventory is read by {PROGRAM}, which is not installed here", place, f"{PROGRAM} -i FILE --list > hosts.json, where it is")
-    return parse_ini(text, place)
+    return parse_yaml(text, place) if place.endswith(YAML_ENDINGS) else parse_ini(text, place)
+
+
+def parse_yaml(text: str, where: str) -> tuple[Listed, ...]:
+    """Return the hosts of a YAML inventory: groups with ``hosts``, ``children`` and ``vars``. Raises FleetError for another text, or without PyYAML."""
+    try:
+        import yaml  # noqa: PLC0415  # comes with the extra clustershell, loaded only for this file
+    except ImportError:
+        raise FleetError("a YAML inventory needs PyYAML or ansible-inventory", where, f"pip install pyyaml, or {PROGRAM} -i FILE --list > hosts.json") from None
+    try:
+        told = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as wrong:
+        raise FleetError(f"the inventory is no YAML: {' '.join(str(wrong).split())[:200]}", where, "correct it") from None
+    if not isinstance(told, dict):
+        raise FleetError("the inventory holds no groups", where, "a group holds hosts:, children: and vars:")
+    found: dict[str, _Host] = {}
+    for name, group in told.items():
+        _walk(str(name), group, _Above(), found)
+    return tuple(_listed(name, {**one.above, **one.own}, tuple(dict.fromkeys(one.groups))) for name, one in found.items())
+
+
+@dataclass
+class _Host:
+    """A host while the groups are walked: its own variables, those of its groups (nearer ones later), and the groups."""
+
+    own: dict[str, Any] = field(default_factory=dict)
+    above: dict[str, Any] = field(default_factory=dict)
+    groups: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Above:
+    """The groups above a group, and their variables."""
+
+    names: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _walk(name: str, group: Any, above: _Above, found: dict[str, _Host]) -> None:
+    if not isinstance(group, dict) or len(above.names) > DEEPEST:
+        return
+    here = _Above((*above.names, name), {**above.variables, **_table(group.get("vars"))})
+    for pattern, variables in _table(group.get("hosts")).items():
+        for host in expand(_COLON_RANGE.sub(r"[\1-\2]", str(pattern))):
+            one = found.setdefault(host, _Host())
+            one.own.update(_table(variables))
+            one.above.update(here.variables)
+            one.groups += [group for group in reversed(here.names) if group not in NOT_GROUPS]
+    for child, below in _table(group.get("children")).items():
+        _walk(str(child), below, here, found)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def parse_list(text: str, where: str) -> tuple[Listed, ...]:
