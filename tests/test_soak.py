@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ import pytest
 from benchmarks.soak import order
 from benchmarks.soak_faults import ADDRESSES_ASKED, ENV_ASKED, HOSTS, Trial
 from benchmarks.soak_judge import accounted, ill_told, untrue
-from benchmarks.soak_watch import Births, Watch, forget_peak, growth, make_old, peak_mib, temporaries
+from benchmarks.soak_watch import Births, forget_peak, growth, make_old, peak_mib, temporaries
 from driftwatch.capture.plan import plan_for
 from driftwatch.model import ProbeResult, Snapshot
 
@@ -91,21 +90,26 @@ def test_a_host_without_a_fault_has_not_drifted_and_one_that_is_not_there_is_out
     assert [len(list(ill_told(one, trial, LAB))) for one in (rows(), rows(gpu_03="drift"), rows(gpu_19="unseen"), rows()[1:])] == [0, 1, 1, 1]
 
 
+LEAVES = """
+import subprocess, sys, threading
+from benchmarks.soak_watch import Watch
+watch, stop = Watch(), threading.Event()
+print(watch.left(0.2))
+thread = threading.Thread(target=stop.wait, name="forgotten", daemon=True)
+thread.start()
+child = subprocess.Popen(["sleep", "60"])
+kept = open(sys.argv[1], "w")
+print(*watch.left(0.2), sep="\\n")
+child.kill()
+child.wait()
+"""
+
+
 def test_a_process_a_descriptor_and_a_thread_that_were_left_are_named(tmp_path):
-    watch, stop = Watch(), threading.Event()
-    assert watch.left(0.2) == []
-    thread = threading.Thread(target=stop.wait, name="forgotten")
-    thread.start()
-    child = subprocess.Popen(["sleep", "60"])
-    try:
-        with (tmp_path / "kept").open("w", encoding="utf-8"):
-            left = watch.left(0.2)
-    finally:
-        stop.set()
-        thread.join()
-        child.kill()
-        child.wait()
-    assert [one.split()[0] for one in left] == ["process", "descriptor", "thread"]
+    argv = [sys.executable, "-c", LEAVES, str(tmp_path / "kept")]  # a process of its own: the watch makes it a subreaper, and ours must stay what it is
+    ran = subprocess.run(argv, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=True)
+    before, *left = ran.stdout.splitlines()
+    assert (before, [one.split()[0] for one in left]) == ("[]", ["process", "descriptor", "thread"])
     assert "sleep 60" in left[0]
     assert str(tmp_path / "kept") in left[1]
 
