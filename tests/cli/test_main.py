@@ -21,7 +21,7 @@ def test_without_a_command_it_prints_twelve_lines_that_begin_with_three_examples
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0
     assert len(lines) == 12
-    assert [line.split("driftwatch ")[1].split()[0] for line in lines[:3]] == ["snapshot", "snapshot", "snapshot"]
+    assert [line.split("driftwatch ")[1].split()[0] for line in lines[:3]] == ["snapshot", "snapshot", "audit"]
     assert "driftwatch diff gpu-a" in lines[1]
 
 

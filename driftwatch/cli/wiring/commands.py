@@ -30,7 +30,7 @@ _FIRST_LINE = re.compile(r'\s*r?"""([^\n"]+)')
 OVERVIEW = """\
   after a good run   driftwatch snapshot gpu-a --label good
   when it breaks     driftwatch snapshot gpu-a && driftwatch diff gpu-a
-  every night        driftwatch snapshot gpu-a gpu-b gpu-c -q
+  every night        driftwatch audit gpu-a gpu-b gpu-c -q
 
 driftwatch takes a snapshot of a GPU host (this one, or one over SSH) and tells what changed between a working and a broken one:
 suspects in order, with the evidence for each, what is ruled out, what could not be checked, and the command that would settle it.
@@ -137,7 +137,7 @@ def _overview(
 ) -> None:
     """Tell what changed between the run that worked and the run that does not."""
     if ctx.invoked_subcommand is None:
-        typer.echo(OVERVIEW.format(commands="  ".join(summaries())), nl=False)
+        typer.echo(OVERVIEW.format(commands=" ".join(summaries())), nl=False)
 
 
 def build(name: str) -> Any:
