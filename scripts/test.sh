@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up and runs the tests. As root on Debian or Ubuntu it installs the programs that they use; elsewhere it names those that are missing,
-# and the tests that need them are skipped. What it is given goes to pytest; without it all tests run, in two parts side by side. DRIFTWATCH_WITH=slurm also wants Slurm, for the tests on a real cluster.
+# and the tests that need them are skipped. What it is given goes to pytest. DRIFTWATCH_WITH=slurm also wants Slurm, for the tests on a real cluster.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -68,16 +68,4 @@ fi
 make_run_sshd
 
 bash scripts/setup.sh dev
-if [ $# != 0 ]; then exec .venv/bin/python -m pytest "$@"; fi
-
-# The tests that only reckon run beside those that watch processes, hosts and clocks: half of the time on two cores, and neither sees the other.
-reckoning=(tests/compare tests/dumps tests/explain tests/fleet tests/generated tests/incidents tests/properties tests/report)
-said=$(mktemp)
-.venv/bin/python -m pytest "${reckoning[@]}" >"$said" 2>&1 &
-beside=$!
-trap 'kill "$beside" 2>/dev/null || true; rm -f "$said"' EXIT
-code=0
-.venv/bin/python -m pytest "${reckoning[@]/#/--ignore=}" || code=$?
-wait "$beside" || code=$?
-cat "$said"
-exit "$code"
+exec .venv/bin/python -m pytest "$@"
