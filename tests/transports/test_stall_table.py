@@ -144,7 +144,8 @@ def test_a_hanging_line_is_ended_by_us_and_loses_only_what_was_not_told(scheme, 
     assert one.elapsed_s <= whole.DEADLINE_S + 2
     assert "kernel/release" in one.snapshot.facts
     assert one.snapshot.probes["nvml"].status == "lost"
-    assert f"the deadline of {whole.DEADLINE_S:g} s came in mid-run" in one.snapshot.probes["nvml"].reason
+    reasons = (f"the deadline of {whole.DEADLINE_S:g} s came in mid-run", "not responding")  # ssh's own keepalive may see the dead line just before
+    assert any(reason in one.snapshot.probes["nvml"].reason for reason in reasons)
 
 
 def test_no_thread_of_paramiko_is_left_when_all_rows_are_over(table):
