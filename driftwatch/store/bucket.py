@@ -36,6 +36,10 @@ _USERINFO = re.compile(r"(?<=://)[^/@]*@")
 _GONE = (FileNotFoundError,)
 
 
+class _NotExclusive(Exception):
+    """The file system takes the option to write only what is not there, and then says that it cannot."""
+
+
 @dataclass(frozen=True)
 class Found:
     """An object as a listing tells it: its key, its bytes, and when it was written (seconds since 1970; None where the store does not tell)."""
@@ -97,7 +101,7 @@ class Bucket:
     def write_new(self, key: str, data: bytes) -> bool:
         """Write an object that must not exist yet and return True; False where it exists: then nothing was written."""
         if self._is_exclusive:
-            with contextlib.suppress(NotImplementedError):
+            with contextlib.suppress(_NotExclusive):
                 return self._create(key, data)
         if self._ask(key, NOT_STORED, lambda files, path: files.exists(path)):
             return False
@@ -116,7 +120,10 @@ class Bucket:
 
         def create(files: Any, path: str) -> None:
             self._make_above(files, path)
-            files.pipe_file(path, data, mode="create")
+            try:
+                files.pipe_file(path, data, mode="create")
+            except NotImplementedError:
+                raise _NotExclusive from None
 
         try:
             self._write(key, create)
@@ -193,7 +200,7 @@ class Bucket:
         path = f"{root.rstrip('/')}/{key}" if key else root
         try:
             return within(seconds or self.call_s, call, files, path)
-        except (FileNotFoundError, FileExistsError, NotADirectoryError, NotImplementedError):
+        except (FileNotFoundError, FileExistsError, NotADirectoryError, _NotExclusive):
             raise
         except Exception as failed:  # noqa: BLE001  # each library below has errors of its own
             raise self._refusal(failed, key, code) from None

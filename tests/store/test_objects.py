@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from datetime import datetime, timezone
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from driftwatch.model import to_document
 from driftwatch.store import object_names, pieces
@@ -166,3 +168,32 @@ def test_a_url_is_shown_without_its_credentials():
 def test_a_url_that_nobody_carries_is_told_as_such(url, said, tmp_path):
     with pytest.raises(StoreError, match=said):
         open_store(url, tmp_path).hosts()
+
+
+class Limited(MemoryFileSystem):
+    """A file system that has the option to write only what is not there and cannot do it, and that cannot tell of single objects."""
+
+    def pipe_file(self, path, value, mode="overwrite", **_):
+        if mode == "create":
+            raise NotImplementedError
+        super().pipe_file(path, value)
+
+    def info(self, path, **_):
+        raise NotImplementedError
+
+
+@pytest.fixture
+def limited():
+    """Return a bucket on that file system."""
+    bucket = Bucket("gs://limited")
+    bucket.__dict__["_opened"] = (Limited(), f"/{secrets.token_hex(6)}")
+    return bucket
+
+
+def test_where_a_store_cannot_write_only_what_is_new_it_is_looked_first(limited):
+    assert [limited.write_new("a/b", b"1"), limited.read("a/b")] == [True, b"1"]
+
+
+def test_what_a_store_cannot_do_is_told_as_such_and_is_no_fault_of_ours(limited):
+    with pytest.raises(StoreError, match="the store cannot be read"):
+        limited.written_s("a/b")
