@@ -13,6 +13,7 @@ EXAMPLE = "write gpu[01-16], gpu[01,03,05-08], or plain names"
 _PART = re.compile(r"\[([^\[\]]*)\]")
 _ADDRESS = re.compile(r"\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.%]*\]")
 _NAME = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\]|[\[\]])+")
+_COLONS = re.compile(r"\[(\d+):(\d+)\]")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -33,6 +34,11 @@ def expand(text: str) -> tuple[str, ...]:
     if total > MOST_NAMES:
         raise FleetError(f"{text!r} stands for {total:,} names, more than {MOST_NAMES:,}", do="name fewer at once")
     return tuple("".join(parts) for parts in itertools.product(*choices))
+
+
+def expand_colons(text: str) -> tuple[str, ...]:
+    """Return the names that a text with Ansible's ranges stands for: ``gpu[01:16]``."""
+    return expand(_COLONS.sub(r"[\1-\2]", text))
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -44,22 +44,6 @@ def converse(argv: Sequence[str], talk: Conversation, judge: Callable[[int], Lin
     raise LinkLost(lost.reason + left_behind, lost.advice)
 
 
-def ask(argv: Sequence[str], wait_s: float) -> tuple[int, str, str]:
-    """Return exit code, output and complaints of a command that answers at once; where it did not in ``wait_s`` seconds it is ended, and the code is -9.
-
-    LinkLost where it cannot be started.
-    """
-    child = start(argv, stdin=subprocess.DEVNULL)
-    told = complaint = b""
-    try:
-        told, complaint = child.communicate(timeout=wait_s)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        end(child, 0)
-    return child.returncode, told.decode("utf-8", "replace"), complaint.decode("utf-8", "replace")
-
-
 def start(argv: Sequence[str], stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own, with pipes to it. LinkLost where it cannot be started."""
     try:

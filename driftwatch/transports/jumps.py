@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .child import ask
+from .asking import ask
 from .destination import BadDestination, Destination, parse_destination
 from .lifeline import Lifeline
 from .ssh_words import failure, login
@@ -87,9 +87,9 @@ class Jumps:
 
     def _hops(self, host: Destination, argv: Sequence[str], client: Client, talk: Conversation, depth: int = 0) -> Hops:
         """Return the jump hosts before a host in the order to pass them, those of the first jump host itself included."""
-        code, told, _ = ask([*argv, "-G", *login(host), "--", host.host], talk.left_s())
-        found = re.search(r"^proxyjump (\S+)$", told, re.MULTILINE)
-        if code != 0 or not found or found[1] == DIRECT:
+        answer = ask([*argv, "-G", *login(host), "--", host.host], talk.left_s())
+        found = re.search(r"^proxyjump (\S+)$", answer.said, re.MULTILINE)
+        if answer.code != 0 or not found or found[1] == DIRECT:
             return ()
         if depth == DEEPEST:
             raise LinkLost(f"the jump hosts of {host.host} lead in a circle", "look at ProxyJump in ssh_config: ssh -G HOST shows it")
@@ -136,7 +136,7 @@ class _Jump:
             return f"{self.folder}/s"
         if self.failed and time.monotonic() - self.failed[0] < REMEMBERED_S:
             raise self.failed[1]
-        if self.master is None and ask([*argv, "-O", "check", *login(host), "--", host.host], min(CHECK_S, talk.left_s()))[0] == 0:
+        if self.master is None and ask([*argv, "-O", "check", *login(host), "--", host.host], min(CHECK_S, talk.left_s())).code == 0:
             return ""
         self.close()
         self.folder = _private_folder()

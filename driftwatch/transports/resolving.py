@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import suppress
 
-from .child import ask
+from .asking import ask
 from .wire import LinkLost, visible
 
 ASK = """\
@@ -17,16 +17,15 @@ except OSError as failed:
     sys.exit(failed.strerror)
 print(json.dumps([entry[4][:2] for entry in found]))
 """
-GIVEN_UP = -9
 
 
 def addresses(host: str, port: int, wait_s: float) -> list[tuple[str, int]]:
     """Return the addresses of a host in the order to try them. LinkLost where it has none, or none was told in ``wait_s`` seconds."""
     with suppress(ValueError):
         return [(str(ipaddress.ip_address(host)), port)]
-    code, told, complaint = ask([sys.executable, "-I", "-S", "-c", ASK, host, str(port)], wait_s)
-    if code == GIVEN_UP:
+    answer = ask([sys.executable, "-I", "-S", "-c", ASK, host, str(port)], wait_s)
+    if answer.code is None:
         raise LinkLost(f"the name {host} was not resolved in {wait_s:.0f} s", "check the name server, or give the address")
-    if code:
-        raise LinkLost(f"the name {host} was not resolved: {visible(complaint.strip())}", "check the name and the name server")
-    return [(str(address), int(number)) for address, number in json.loads(told)]
+    if answer.code:
+        raise LinkLost(f"the name {host} was not resolved: {visible(answer.complaints.strip())}", "check the name and the name server")
+    return [(str(address), int(number)) for address, number in json.loads(answer.said)]

@@ -29,12 +29,6 @@ def story(word):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with chromium.started() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Write the scenes, and one page that says every hostile word."""
     folder = tmp_path_factory.mktemp("pages")

@@ -27,12 +27,6 @@ def hostile():
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with chromium.started() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     (folder / "audit.html").write_text(html.render(fleet(), Page()), encoding="utf-8")

@@ -6,7 +6,6 @@ Of a host's variables only those that say how it is reached are used: ``ansible_
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 
 from driftwatch.fleet.errors import FleetError
 from driftwatch.fleet.listed import Listed, reached
-from driftwatch.fleet.nodes import expand
+from driftwatch.fleet.nodes import expand_colons
 from driftwatch.fleet.sources.ansible_ini import parse_ini
 from driftwatch.fleet.sources.reading import ask_program, read_text
 
@@ -22,7 +21,6 @@ PROGRAM = "ansible-inventory"
 NOT_GROUPS = ("_meta", "all", "ungrouped")
 YAML_ENDINGS = (".yml", ".yaml")
 DEEPEST = 64
-_COLON_RANGE = re.compile(r"\[(\d+):(\d+)\]")
 
 
 def read(place: str) -> tuple[Listed, ...]:
@@ -75,7 +73,7 @@ def _walk(name: str, group: Any, above: _Above, found: dict[str, _Host]) -> None
         return
     here = _Above((*above.names, name), {**above.variables, **_table(group.get("vars"))})
     for pattern, variables in _table(group.get("hosts")).items():
-        for host in expand(_COLON_RANGE.sub(r"[\1-\2]", str(pattern))):
+        for host in expand_colons(str(pattern)):
             one = found.setdefault(host, _Host())
             one.own.update(_table(variables))
             one.above.update(here.variables)

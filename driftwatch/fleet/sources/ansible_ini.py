@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from driftwatch.fleet.errors import FleetError
 from driftwatch.fleet.listed import Listed, reached
-from driftwatch.fleet.nodes import expand
+from driftwatch.fleet.nodes import expand_colons
 
 _SECTION = re.compile(r"\[([^\[\]:]+)(?::(children|vars))?\]\Z")
-_COLON_RANGE = re.compile(r"\[(\d+):(\d+)\]")
 _KEYS = ("ansible_host", "ansible_user", "ansible_port")
 
 
@@ -39,7 +38,7 @@ class _Reading:
         if not all("=" in word for word in words[1:]):
             raise ValueError(f"{line!r}: behind the host stand KEY=VALUE only")
         told = dict(word.split("=", 1) for word in words[1:])
-        for name in expand(_COLON_RANGE.sub(r"[\1-\2]", words[0])):
+        for name in expand_colons(words[0]):
             self.hosts.setdefault(name, {}).update(told)
             self.members.setdefault(section, []).append(name)
 
