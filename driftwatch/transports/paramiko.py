@@ -36,6 +36,7 @@ CONNECT_S = 10.0
 BANNER_PART = 0.8  # of the time left: a silent server shall be told from a key exchange that hangs
 PIECE_BYTES = 32768
 QUEUE_PIECES = 256
+AFTER_EXIT_S = 2.0
 AFTER_END_S = 0.5
 AFTER_CUT_S = 0.3
 LOST_CODE = -1
@@ -192,17 +193,27 @@ class _Line(threading.Thread):
             raise
 
     def _pump(self, channel: paramiko.Channel) -> int:
-        """Move bytes until the command has ended or we hang up; return its exit code."""
+        """Move bytes until the command has ended and all that it said has come, or we hang up; return its exit code, -1 where none came."""
         channel.setblocking(0)
+        quiet_since = time.monotonic()
         while not self._has_hung_up.is_set():
-            has_ended = channel.exit_status_ready()
-            if not self._move(channel):
-                if has_ended:
-                    return channel.recv_exit_status()
-                if channel.closed:
-                    return LOST_CODE
+            is_last = self._is_all(channel, time.monotonic() - quiet_since)
+            if self._move(channel):
+                quiet_since = time.monotonic()
+            elif is_last:
+                return channel.recv_exit_status()
+            else:
                 time.sleep(0.01)
         return LOST_CODE
+
+    def _is_all(self, channel: paramiko.Channel, quiet_s: float) -> bool:
+        """Tell whether no more will come. An exit is not enough: sshd tells it before output that still waits to be sent.
+
+        Where no agent runs, a child of the login shell may keep the output open for ever: a moment without a word is enough then.
+        """
+        if not channel.exit_status_ready():
+            return False
+        return channel.closed or channel.eof_received or (quiet_s > AFTER_EXIT_S and not self._talk.is_running)
 
     def _move(self, channel: paramiko.Channel) -> bool:
         """Read and write what can be read and written now; return whether anything moved."""

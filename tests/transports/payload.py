@@ -96,6 +96,10 @@ def tells_much(tell):
     for number in range(600):
         tell("facts", facts=[["a/%d" % number, os.urandom(2000).hex()]])
 
+def tells_and_leaves(tell):
+    for number in range(100):
+        tell("facts", facts=[["a/%d" % number, os.urandom(2000).hex()]])
+
 def holds_the_pipe(tell):
     if os.fork() == 0:
         os.setsid()

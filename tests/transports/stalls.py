@@ -93,6 +93,8 @@ IN_MID_RUN_ROWS = (
     Stall("all packets are lost after the login", scenes.black_hole, IN_MID_RUN, "hang", KEPT, deadline_s=10, is_far=True, leaves="until its own deadline"),
     Stall("a slow link", scenes.slow_link, "the deadline of .* s came in mid-run", "tells_much", ("begin", "facts", "…"), deadline_s=12, is_far=True,
           leaves="until its output is refused"),
+    Stall("the agent leaves while its words are still on a slow link", scenes.slow_link, "", "tells_and_leaves", ("begin", "facts", "…"), deadline_s=30,
+          is_far=True),
 )
 LOGIN_SHELLS = (
     Stall("the login shell prints", partial(scenes.bashrc, "printf 'no newline at the end'; echo on stderr >&2"), "", kept=DONE, deadline_s=30),

@@ -85,7 +85,7 @@ def test_who_dies_in_the_middle_or_floods_is_never_told_to_be_the_same(nights, a
 def test_one_that_drifted_is_told_and_the_others_are_the_same(nights):
     _, first, _ = nights
     states = {name: row["state"] for name, row in rows(first).items()}
-    assert [name for name, state in states.items() if state == "drift"] == ["gpu-03"]
+    assert [name for name, state in states.items() if state == "drift"] == ["gpu-03"], states
     assert sum(state == "same" for state in states.values()) == 34
 
 
