@@ -111,8 +111,7 @@ def running_lab(home: Path) -> Iterator[Lab]:
         _mount(home / "image", home / "disk")
         stack.callback(subprocess.run, ["umount", "-l", home / "disk"], check=False)
         lab = Lab(home, stack.enter_context(running_fleet(home / "lab")))
-        lines = [line for line in lab.fleet.inventory().splitlines() if line.startswith("[") or line.split()[0] in lab.hosts]
-        (home / "hosts.ini").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (home / "hosts.ini").write_text(lab.fleet.inventory(*lab.hosts.values()), encoding="utf-8")
         told = CONFIG.format(store=lab.store, home=home, server=lab.fleet.server, deadline_s=DEADLINE_S)
         (home / "driftwatch.toml").write_text(told, encoding="utf-8")
         yield lab

@@ -41,10 +41,10 @@ class Fleet:
     server: Server
     folder: Path
 
-    def inventory(self) -> str:
-        """Return the fleet as a list for ansible."""
-        hosts = {f"gpu-{number:02}": address for number, address in enumerate((*ADDRESSES, SILENT, REFUSING), 1)}
-        lines = [f"{name} ansible_host={address} ansible_port={self.server.port} ansible_user={self.server.user}" for name, address in hosts.items()]
+    def inventory(self, *addresses: str) -> str:
+        """Return these endpoints as a list for ansible."""
+        lines = [
+            f"{self.name_of(address)} ansible_host={address} ansible_port={self.server.port} ansible_user={self.server.user}" for address in addresses]
         return "\n".join(["[fleet]", *lines]) + "\n"
 
     def name_of(self, address: str) -> str:
