@@ -213,7 +213,7 @@ class _Line(threading.Thread):
         """
         if not channel.exit_status_ready():
             return False
-        return channel.closed or channel.eof_received or (quiet_s > AFTER_EXIT_S and not self._talk.is_running)
+        return bool(channel.closed or channel.eof_received) or (quiet_s > AFTER_EXIT_S and not self._talk.is_running)
 
     def _move(self, channel: paramiko.Channel) -> bool:
         """Read and write what can be read and written now; return whether anything moved."""

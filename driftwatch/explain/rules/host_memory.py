@@ -13,7 +13,7 @@ from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
 from driftwatch.explain.words import fixed, number
 
-_SHARED = re.compile(r"GB10|GB110|GH200|GB200|GB300|Orin|Thor|Xavier|DGX Spark", re.IGNORECASE)  # GPU and host use one memory
+_SHARED = re.compile(r"GB10\b|Orin|Thor|Xavier|DGX Spark", re.IGNORECASE)  # GPU and host use one memory
 PAGE_CACHE = Subject("host-memory", "page cache")
 MEMORY = Subject("host-memory", "memory of the host")
 _KIB_PER_GIB = 1 << 20
