@@ -195,6 +195,14 @@ def content_id(document: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical({key: value for key, value in document.items() if key != "id"})).hexdigest()
 
 
+def digest_around(head: Mapping[str, Any], facts: bytes) -> str:
+    """Return the id of a document whose facts stand in ``facts`` in canonical form, without their braces; ``head`` is the rest, without the id."""
+    before = canonical({key: value for key, value in head.items() if key < "facts"})
+    after = canonical({key: value for key, value in head.items() if key > "facts"})
+    opening = before[:-1] + (b"," if len(before) > len(b"{}") else b"") + b'"facts":{'
+    return "sha256:" + hashlib.sha256(b"".join((opening, facts, b"},", after[1:]))).hexdigest()
+
+
 def round3(value: Any) -> Any:
     """Return a JSON value whose floats have at most three decimals, so that its digest is the same everywhere."""
     if isinstance(value, float):
@@ -262,6 +270,13 @@ def _identified(document: dict[str, Any]) -> Snapshot:
     built = _build(document)
     built.__dict__["id"] = document["id"]
     return built
+
+
+def refilled(head: Snapshot, facts: Mapping[str, Any], identity: str) -> Snapshot:
+    """Return a snapshot with other facts and the id that is known for them: for whoever keeps facts apart from the rest."""
+    filled = replace(head, facts=facts)
+    filled.__dict__["id"] = identity
+    return filled
 
 
 def _check_shape(document: Any) -> None:

@@ -5,9 +5,10 @@ A question without an answer is no change: a value that was not known stands bet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -20,28 +21,39 @@ from driftwatch.model import ANSWERED, Answer, Known, Snapshot, is_unknown, matc
 
 State = Literal["good", "bad", ""]
 MOST_STEPS = 200
+MOST_THAWED = 8
+_SERVES = re.compile(r"servers/[^/]+/log/ready")
 UNSEEN = "while a probe was silent"
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """One snapshot of the host: how it is named, when it was taken, its tags, and whether the service was good there, as far as that is known."""
+    """One snapshot of the host: how it is named, when it was taken, its tags, and what makes it whole, from memory: there may be a thousand of them."""
 
     ref: str
     taken_at: str
     tags: tuple[str, ...]
-    snapshot: Snapshot
+    thaw: Callable[[], Snapshot]
 
     @property
+    def snapshot(self) -> Snapshot:
+        """Return the whole snapshot. Only the last few that were asked for are kept."""
+        return _thawed(self)
+
+    @cached_property
     def state(self) -> State:
-        """Return what the tags say; else bad where it holds a symptom, good where a server's log says that it came to serve."""
+        """Return whether the service was good: what the tags say; else bad where it holds a symptom, good where a server's log says that it came to serve."""
         for name in self.tags:
             if name.partition("-")[0] in ("good", "bad"):
                 return "good" if name.startswith("good") else "bad"
         if self.snapshot.symptom is not None:
             return "bad"
-        facts = self.snapshot.facts.items()
-        return "good" if any(value is True and matches(path, ("servers/*/log/ready",)) for path, value in facts) else ""
+        return "good" if any(value is True and _SERVES.fullmatch(path) for path, value in self.snapshot.facts.items() if path[-6:] == "/ready") else ""
+
+
+@lru_cache(maxsize=MOST_THAWED)
+def _thawed(moment: Moment) -> Snapshot:
+    return moment.thaw()
 
 
 @dataclass(frozen=True)
@@ -81,16 +93,17 @@ class Window:
     cleared: tuple[Cleared, ...] = ()
 
 
-def fact_rows(moments: Sequence[Moment], path: str) -> list[Row]:
-    """Return a fact at every moment, oldest first."""
-    rows: list[Row] = []
-    last: tuple[Moment, Known] | None = None
+def fact_rows(moments: Sequence[Moment], paths: Sequence[str]) -> dict[str, list[Row]]:
+    """Return each fact at every moment, oldest first."""
+    rows: dict[str, list[Row]] = {path: [] for path in paths}
+    last: dict[str, tuple[Moment, Known]] = {}
     for moment in moments:
-        found = moment.snapshot.get(path)
-        is_new = last is not None and isinstance(found, Known) and found.value != last[1].value
-        rows.append(Row(moment, found, step(last[0], moment) if is_new and last is not None else None))
-        if isinstance(found, Known):
-            last = (moment, found)
+        for path, told in rows.items():
+            found, before = moment.snapshot.get(path), last.get(path)
+            is_new = before is not None and isinstance(found, Known) and found.value != before[1].value
+            told.append(Row(moment, found, step(before[0], moment) if is_new and before is not None else None))
+            if isinstance(found, Known):
+                last[path] = (moment, found)
     return rows
 
 
@@ -104,16 +117,20 @@ def step(older: Moment, newer: Moment) -> Step:
 
 def steps(moments: Sequence[Moment]) -> list[Step]:
     """Return what changed from each moment to the next, oldest first; where a probe had been silent, since it last answered."""
-    return [_with_unseen(one, moments[:at]) for at, one in enumerate(step(older, newer) for older, newer in pairwise(moments))]
+    found: list[Step] = []
+    last: dict[str, Moment] = {}
+    for older, newer in pairwise(moments):
+        found.append(_with_unseen(step(older, newer), last))
+        last |= {name: older for name in older.snapshot.probes if _answers(older.snapshot, name)}
+    return found
 
 
-def _with_unseen(one: Step, before: Sequence[Moment]) -> Step:
-    """Return a step with what changed while a probe gave no answer, which no single pair of neighbours shows."""
+def _with_unseen(one: Step, last: Mapping[str, Moment]) -> Step:
+    """Return a step with what changed while a probe gave no answer, which no single pair of neighbours shows; ``last`` is when each answered before."""
     older, newer = one.older.snapshot, one.newer.snapshot
     unseen: dict[str, Change] = {}
     for probe in (name for name in newer.probes if _answers(newer, name) and not _answers(older, name)):
-        last = next((moment for moment in reversed(before) if _answers(moment.snapshot, probe)), None)
-        found = () if last is None else step(last, one.newer).changes
+        found = step(last[probe], one.newer).changes if probe in last else ()
         unseen |= {change.path: change for change in found if newer.owner(change.path) == probe}
     told = {change.path for change in one.changes}
     more = tuple(change for path, change in unseen.items() if path not in told)
@@ -127,8 +144,15 @@ def _answers(snapshot: Snapshot, probe: str) -> bool:
 def paths_that_fit(moments: Sequence[Moment], globs: Sequence[str]) -> list[str]:
     """Return the paths of all facts that fit one of the globs at any moment, sorted; a glob that fits none is a path by itself."""
     wanted = tuple(one for glob in globs for one in (glob, f"{glob}/*"))
-    found = {path for moment in moments for path in moment.snapshot.facts if matches(path, wanted)}
-    silent = {path for path in found if any(is_unknown(moment.snapshot.facts.get(path)) for moment in moments)}
+    seen: set[str] = set()
+    found: set[str] = set()
+    silent: set[str] = set()
+    for moment in moments:
+        facts = moment.snapshot.facts
+        new = facts.keys() - seen
+        seen |= new
+        found |= {path for path in new if matches(path, wanted)}
+        silent |= {path for path in found if is_unknown(facts.get(path))}
     covered = {path for path in silent if any(one.startswith(f"{path}/") for one in found)}
     alone = {glob for glob in globs if "*" not in glob and not any(matches(path, (glob, f"{glob}/*")) for path in found)}
     return sorted((found - covered) | alone)

@@ -31,8 +31,8 @@ def render_timeline(host: str, moments: Sequence[Moment], globs: Sequence[str], 
     """Return the page: the facts that fit the globs, or without any versions, launch arguments and memory, as far as they changed."""
     cell = max(CELL, LEAST_WIDTH // len(moments))
     paths = paths_that_fit(moments, globs or VERSIONS)
-    rows = {path: fact_rows(moments, path) for path in paths}
-    numeric = {path: fact_rows(moments, path) for path in paths_that_fit(moments, MEMORY) if "*" not in path} if not globs else {}
+    rows = fact_rows(moments, paths)
+    numeric = fact_rows(moments, [path for path in paths_that_fit(moments, MEMORY) if "*" not in path]) if not globs else {}
     numeric = {path: found for path, found in numeric.items() if _numbers(found)}
     shown = [path for path in paths if globs or has_changed(rows[path])][:MOST_TRACKS]
     tracks = [{"name": words.say_path(path), "y": TOP + TRACK * at, "bands": _bands(rows[path], path, cell)} for at, path in enumerate(shown)]

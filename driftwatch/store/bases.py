@@ -21,10 +21,12 @@ from driftwatch.store.files import FileStore
 from driftwatch.store.names import slug
 from driftwatch.store.object_names import list_key
 from driftwatch.store.pieces import Flat
+from driftwatch.store.rendering import Rendering
 from driftwatch.store.strict_json import JsonRefused, parse_json
 
 MOST_PIECES = 4096
 MOST_BASES = 8
+MOST_RENDERINGS = 3
 FOLDER = "bases"
 LARGEST_BASE = 32 << 20
 Kept = OrderedDict[str, Any]
@@ -47,6 +49,7 @@ class Bases:
         self.local = local
         self._pieces: Kept = OrderedDict()
         self._bases: Kept = OrderedDict()
+        self._renderings: Kept = OrderedDict()
         self._fresh: dict[str, float] = {}
 
     def load(self, stem: str) -> Flat:
@@ -59,6 +62,14 @@ class Bases:
             base.update(piece)
         _keep(self._bases, stem, base, MOST_BASES)
         return base
+
+    def rendering(self, stem: str) -> Rendering:
+        """Return a base ready for many snapshots, that of nothing for "". Raises StoreError as :meth:`load` does."""
+        if stem not in self._renderings:
+            _keep(self._renderings, stem, Rendering(self.load(stem) if stem else {}), MOST_RENDERINGS)
+        self._renderings.move_to_end(stem)
+        found: Rendering = self._renderings[stem]
+        return found
 
     def piece_digests(self, stem: str) -> list[str]:
         """Return the digests of a base's pieces."""

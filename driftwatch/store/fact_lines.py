@@ -5,13 +5,12 @@ The file is checked as ever, by its id: the canonical form is put together from 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from driftwatch.model import ModelError, Snapshot, canonical, from_checked
+from driftwatch.model import ModelError, Snapshot, digest_around, from_checked
 from driftwatch.store import document
 
 _BEGIN, _END, _BETWEEN = b'\n"facts": {\n', b"\n},\n", b",\n"
@@ -63,10 +62,7 @@ class LineReader:
 
     def _digest(self, head: Mapping[str, Any], lines: Iterable[bytes]) -> str:
         known = self._canonical
-        facts = b",".join([known.get(line) or _canonical_line(line) for line in lines])
-        before = canonical({key: value for key, value in head.items() if key < "facts"})
-        after = canonical({key: value for key, value in head.items() if key > "facts"})
-        return "sha256:" + hashlib.sha256(b"".join((before[:-1], b',"facts":{', facts, b"},", after[1:]))).hexdigest()
+        return digest_around(head, b",".join([known.get(line) or _canonical_line(line) for line in lines]))
 
 
 def _split(data: bytes) -> tuple[bytes, tuple[bytes, ...]] | None:

@@ -22,6 +22,7 @@ from driftwatch.store.keys import load_key
 from driftwatch.store.names import ALTERED, ID_DIGITS, FileName, compact_time, name_of, parse_file_name, slug
 from driftwatch.store.records import SIGNATURE, Removal, Swept
 from driftwatch.store.rescue import rescue, storing_failed
+from driftwatch.store.slim import Slim, Slimmer
 
 HOST_NAME_FILE = "name.json"
 REMOVED = "removed"
@@ -147,10 +148,22 @@ class FileStore:
     def load(self, entry: Entry) -> Snapshot:
         """Return a stored snapshot. Raises StoreError where the file is damaged, or is not the one that its name promises."""
         snapshot = document.load(entry.path, follow=False)
-        if snapshot.id.partition(":")[2][:ID_DIGITS] != entry.name.short_id or slug(snapshot.host or "unnamed") != entry.name.slug:
-            said = f"{entry.path.name} holds another snapshot than its name says: {snapshot.host}, {snapshot.id[:19]}"
-            raise StoreError(said, str(entry.path), "remove it from the store")
+        _admit_promised(entry, snapshot)
         return snapshot
+
+    def load_each(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Slim | StoreError]]:
+        """Yield stored snapshots one after the other, slim, checked as :meth:`load` does; for a damaged one what is wrong with it."""
+        slimmer = Slimmer()
+        for entry in entries:
+            yield entry, self._slim(entry, slimmer)
+
+    def _slim(self, entry: Entry, slimmer: Slimmer) -> Slim | StoreError:
+        try:
+            slim = slimmer.read(self.read(entry), str(entry.path))
+            _admit_promised(entry, slim.head)
+        except StoreError as refused:
+            return refused
+        return slim
 
     def read(self, entry: Entry) -> bytes:
         """Return the bytes of a stored snapshot's file."""
@@ -210,6 +223,13 @@ def _removal(path: Path) -> Removal:
         return records.parse_removal(document.read_bounded(path, records.LARGEST_REMOVAL, follow=False))
     except (ValueError, KeyError, TypeError) as wrong:
         raise StoreError(f"a record of gc is damaged: {wrong}", str(path), "restore it from a backup: verify needs it") from None
+
+
+def _admit_promised(entry: Entry, found: Snapshot) -> None:
+    """Raise StoreError where a file holds another snapshot than its name promises."""
+    if found.id.partition(":")[2][:ID_DIGITS] != entry.name.short_id or slug(found.host or "unnamed") != entry.name.slug:
+        said = f"{entry.path.name} holds another snapshot than its name says: {found.host}, {found.id[:19]}"
+        raise StoreError(said, str(entry.path), "remove it from the store")
 
 
 def _write_once(folder: Path, name: str, data: bytes) -> None:

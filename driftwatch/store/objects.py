@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from driftwatch.model import ModelError, Snapshot, canonical, content_id, from_document, to_document
+from driftwatch.model import ModelError, Snapshot, canonical, content_id, to_document
 from driftwatch.store import document, keys, pieces, records
 from driftwatch.store import object_names as names
 from driftwatch.store.bases import Ages, Bases
@@ -22,8 +23,11 @@ from driftwatch.store.names import ALTERED, ID_DIGITS, FileName, compact_time, s
 from driftwatch.store.object_labels import ObjectLabels
 from driftwatch.store.pieces import Flat, Patch
 from driftwatch.store.records import SIGNATURE, Removal, Swept
+from driftwatch.store.slim import Slim
 from driftwatch.store.strict_json import JsonRefused, parse_json
 from driftwatch.store.sweeping import sweep_lists
+
+READ_AHEAD = 64
 
 
 class ObjectStore:
@@ -90,7 +94,7 @@ class ObjectStore:
     def _base_of(self, entry: Entry) -> tuple[str, Flat] | None:
         """Return the base of a stored snapshot, or None where it cannot be read: then a new one is made, and verify tells of the other."""
         try:
-            stem = self._object(entry)["stem"]
+            stem = self._parsed(entry, self.bucket.read(entry.path.as_posix()))["stem"]
             base = self.bases.load(stem)
         except StoreError:
             return None
@@ -104,19 +108,33 @@ class ObjectStore:
 
     def load(self, entry: Entry) -> Snapshot:
         """Return a stored snapshot. Raises StoreError where it or one of its lists is damaged or missing, or is not the one that its key promises."""
-        told = self._object(entry)
-        flat = pieces.apply(self.bases.load(told["stem"]) if told["stem"] else {}, Patch(told["set"], tuple(told["gone"])))
+        return self._slim(entry, self.bucket.read(entry.path.as_posix())).whole()
+
+    def load_each(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Slim | StoreError]]:
+        """Yield stored snapshots one after the other, slim, checked as :meth:`load` does; for a damaged one what is wrong with it."""
+        for some in _portions(entries, READ_AHEAD):
+            for entry, data in zip(some, self.bucket.read_many([one.path.as_posix() for one in some]), strict=True):
+                yield entry, self._slim_or_refused(entry, data)
+
+    def _slim_or_refused(self, entry: Entry, data: bytes | None) -> Slim | StoreError:
         try:
-            snapshot = from_document(pieces.unflatten(flat))
+            return self._slim(entry, data)
+        except StoreError as refused:
+            return refused
+
+    def _slim(self, entry: Entry, data: bytes | None) -> Slim:
+        """Return the snapshot that an object's bytes hold."""
+        told = self._parsed(entry, data)
+        try:
+            slim = self.bases.rendering(told["stem"]).slim(Patch(told["set"], tuple(told["gone"])))
         except (ModelError, KeyError, TypeError, ValueError) as wrong:
             raise self._damaged(entry, f"{entry.ref} is no snapshot: {wrong}") from None
-        if snapshot.id != entry.id or slug(snapshot.host or "unnamed") != entry.name.slug:
-            raise self._damaged(entry, f"{entry.ref} holds another snapshot than its name says: {snapshot.host}, {snapshot.id[:19]}")
-        return snapshot
+        if slim.head.id != entry.id or slug(slim.head.host or "unnamed") != entry.name.slug:
+            raise self._damaged(entry, f"{entry.ref} holds another snapshot than its name says: {slim.head.host}, {slim.head.id[:19]}")
+        return slim
 
-    def _object(self, entry: Entry) -> dict[str, Any]:
+    def _parsed(self, entry: Entry, data: bytes | None) -> dict[str, Any]:
         """Return a snapshot's own object: its base, and what it has else."""
-        data = self.bucket.read(entry.path.as_posix())
         if data is None:
             raise self._damaged(entry, f"{entry.ref} is gone")
         try:
@@ -218,6 +236,13 @@ class ObjectStore:
         if found is None or len(found) != keys.KEY_BYTES:
             raise StoreError("the store's key is damaged", f"{self.place}/{names.KEY}", keys.ADVICE)
         return found
+
+
+def _portions(entries: Iterable[Entry], most: int) -> Iterator[list[Entry]]:
+    """Yield so many entries at a time."""
+    waiting = iter(entries)
+    while some := list(islice(waiting, most)):
+        yield some
 
 
 def _entries(host: str, found: Iterable[str]) -> list[Entry]:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from driftwatch.model import Snapshot
+from driftwatch.store.errors import StoreError
 from driftwatch.store.files import Entry, FileStore
 from driftwatch.store.records import Removal, Swept
+from driftwatch.store.slim import Slim
 
 
 class Store(Protocol):
@@ -40,6 +42,9 @@ class Store(Protocol):
 
     def load(self, entry: Entry) -> Snapshot:
         """Return a stored snapshot. Its content was checked against its id and its name."""
+
+    def load_each(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Slim | StoreError]]:
+        """Yield many snapshots of one host in little memory, checked as ever; for a damaged one what is wrong with it."""
 
     def read(self, entry: Entry) -> bytes:
         """Return the whole plain file of a stored snapshot, byte for byte as a folder store holds it."""

@@ -136,9 +136,9 @@ def test_a_history_can_be_shown_to_strangers(told, words):
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_page(told, width):
     store, page = FileStore(told.store), Page(width)
-    moments = [Moment(entry.ref, entry.name.taken_at, (), store.load(entry)) for entry in store.entries("gpu-a")]
+    moments = [Moment(entry.ref, entry.name.taken_at, (), slim.whole) for entry, slim in store.load_each(store.entries("gpu-a"))]
     shown = [
-        history.facts_as_text({path: fact_rows(moments, path) for path in (FACT, "env/NCCL_DEBUG")}, page, is_whole=True),
+        history.facts_as_text(fact_rows(moments, (FACT, "env/NCCL_DEBUG")), page, is_whole=True),
         history.steps_as_text(steps(moments), moments[0], page),
         history.window_as_text(window(moments), page, is_whole=True),
     ]

@@ -1,5 +1,7 @@
 """What a real browser makes of the HTML report: no error, no request, keyboard, a phone's width, contrast, and hostile text that does nothing."""
 
+from functools import partial
+
 import pytest
 
 from driftwatch.explain.chronicle import Moment
@@ -24,7 +26,7 @@ def story(word):
         status = "timeout" if free is None else "ok"
         probes = {name: ProbeResult(status, tells=(f"{name}/*",)) for name in ("servers", "packages", "env")}
         facts = log and {**log, "packages/torch/version": "2.9.1" if day < 4 else f"2.10.0 {word}", f"env/{word}": str(day > 4)}
-        moments.append(Moment(f"gpu-a@{day}", f"2026-03-0{day}T00:00:00Z", (word,), Snapshot("gpu-a", None, probes=probes, facts=facts)))
+        moments.append(Moment(f"gpu-a@{day}", f"2026-03-0{day}T00:00:00Z", (word,), partial(Snapshot, "gpu-a", None, probes=probes, facts=facts)))
     return moments
 
 

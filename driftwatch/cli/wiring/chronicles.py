@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
@@ -35,18 +36,11 @@ def moments_of(host: str, oldest: str, desk: Desk) -> list[Moment]:
 
 
 def _read(entries: Sequence[Entry], tags: dict[str, list[str]], desk: Desk) -> Iterator[Moment]:
-    for entry in entries:
-        snapshot = _load(entry, desk)
-        if snapshot is not None:
-            yield Moment(entry.ref, entry.name.taken_at, tuple(sorted(tags.get(str(entry.name), ()))), snapshot)
-
-
-def _load(entry: Entry, desk: Desk) -> Snapshot | None:
-    try:
-        return desk.store.load(entry)
-    except StoreError as refused:
-        desk.say(f"note: {refused.what} ({refused.where}); it is left out")
-        return None
+    for entry, slim in desk.store.load_each(entries):
+        if isinstance(slim, StoreError):
+            desk.say(f"note: {slim.what} ({slim.where}); it is left out")
+        else:
+            yield Moment(entry.ref, entry.name.taken_at, tuple(sorted(tags.get(str(entry.name), ()))), slim.whole)
 
 
 def without_names_of(moments: Sequence[Moment], host: str) -> tuple[list[Moment], str]:
@@ -54,12 +48,17 @@ def without_names_of(moments: Sequence[Moment], host: str) -> tuple[list[Moment]
     from driftwatch.report.anonymous import Mask  # noqa: PLC0415  # only for those who ask
 
     mask = Mask(moment.snapshot for moment in moments)
-    return [replace(one, ref=mask.text(one.ref), snapshot=mask.value(one.snapshot)) for one in moments], mask.text(host)
+
+    def masked(thaw: Callable[[], Snapshot]) -> Snapshot:
+        whole: Snapshot = mask.value(thaw())
+        return whole
+
+    return [replace(one, ref=mask.text(one.ref), thaw=partial(masked, one.thaw)) for one in moments], mask.text(host)
 
 
 def show_facts(moments: Sequence[Moment], globs: Sequence[str], desk: Desk, *, is_whole: bool) -> tuple[str, int]:
     """Return the history of the facts that fit, and the exit code: 3 where none of them was ever known. Facts of a glob that never changed are counted."""
-    every = {path: fact_rows(moments, path) for path in paths_that_fit(moments, globs)}
+    every = fact_rows(moments, paths_that_fit(moments, globs))
     shown = {path: rows for path, rows in every.items() if is_whole or path in globs or len(every) == 1 or has_changed(rows)}
     if len(shown) < len(every):
         desk.say(f"note: {len(every) - len(shown):,} more facts fit and never changed; --every shows them")
