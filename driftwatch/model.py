@@ -203,14 +203,19 @@ def digest_around(head: Mapping[str, Any], facts: bytes) -> str:
     return "sha256:" + hashlib.sha256(b"".join((opening, facts, b"},", after[1:]))).hexdigest()
 
 
+_WHOLE = frozenset({str, int, bool, type(None)})  # nearly all values: they stay as they are, without a call
+
+
 def round3(value: Any) -> Any:
     """Return a JSON value whose floats have at most three decimals, so that its digest is the same everywhere."""
+    if value.__class__ in _WHOLE:
+        return value
     if isinstance(value, float):
         return round(value, 3)
     if isinstance(value, dict):
-        return {key: round3(one) for key, one in value.items()}
+        return {key: one if one.__class__ in _WHOLE else round3(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [round3(one) for one in value]
+        return [one if one.__class__ in _WHOLE else round3(one) for one in value]
     return value
 
 

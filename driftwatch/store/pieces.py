@@ -24,6 +24,7 @@ MOST_MOVED_BYTES = 512
 MOST_PATCH_BYTES = 16 << 10
 OWN = ("top/id", "top/host", "top/taken_at", "top/previous")
 LEVEL = 6
+_FLAT = frozenset({str, int, bool, type(None)})
 Flat = Mapping[str, Any]
 
 
@@ -108,14 +109,19 @@ def _size(name: str, value: Any) -> int:
 
 def diff(base: Flat, flat: Flat) -> Patch:
     """Return what a document has else than a base. Equal values of unlike types (1, 1.0, true) are told apart."""
-    missing = object()
-    entries = {name: value for name, value in flat.items() if not _is_same(base.get(name, missing), value)}
+    missing, get = object(), base.get
+    entries = {
+        name: value for name, value in flat.items()
+        if (kept := get(name, missing)) is not value and not (kept.__class__ is str is value.__class__ and kept == value) and not _is_same(kept, value)
+    }
     return Patch(entries, tuple(sorted(name for name in base if name not in flat)))
 
 
 def _is_same(one: Any, other: Any) -> bool:
     if one != other or type(one) is not type(other):
         return False
+    if isinstance(one, list) and _FLAT.issuperset(kinds := [*map(type, one)]):
+        return kinds == [*map(type, other)]
     return isinstance(one, (str, int)) or repr(one) == repr(other) or canonical({"": one}) == canonical({"": other})
 
 
