@@ -49,7 +49,7 @@ def _modules(mine: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[tup
 
 def _cards(mine: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield GPUs told by index with the path of the UUID that this side or the other tells for the same PCI address."""
-    indexed = {path[:-len("/pci")]: value for path, value in mine.items() if path.startswith(_INDEXED) and path.endswith("/pci")}
+    indexed = {path[:-len("/pci")]: value for path, value in mine.items() if path[-4:] == "/pci" and path.startswith(_INDEXED)}
     for facts in (others, mine) if indexed else ():
-        cards = {str(value): path[:-len("/pci")] for path, value in facts.items() if path.startswith("gpus/GPU-") and path.endswith("/pci")}
+        cards = {str(value): path[:-len("/pci")] for path, value in facts.items() if path[-4:] == "/pci" and path.startswith("gpus/GPU-")}
         yield from ((top, cards[str(address)]) for top, address in indexed.items() if str(address) in cards)

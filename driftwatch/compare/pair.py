@@ -39,8 +39,9 @@ def compare(good: Snapshot, bad: Snapshot) -> tuple[Change, ...]:
     good, bad = aligned(good, bad)
     first_hand = {good.source, bad.source} <= equal.FIRST_HAND
     sides = _Sides(good, bad, first_hand, equal.are_two_sources(good, bad), equal.have_one_key(good, bad))
-    nowhere = _servers_nowhere(good, bad)
-    changes = [change for path in _unequal(good.facts, bad.facts) if not path.startswith(nowhere) and (change := _changed(sides, path)) is not None]
+    unequal = _unequal(good.facts, bad.facts)
+    nowhere = _servers_nowhere(good, bad) if any(path[:8] == "servers/" for path in unequal) else ()
+    changes = [change for path in unequal if not path.startswith(nowhere) and (change := _changed(sides, path)) is not None]
     _add_probes(sides)
     changes += [_open(sides, path) for path in sides.unknown]
     done = folded(sorted(changes, key=lambda change: change.path), good, bad)
@@ -51,18 +52,19 @@ def _unequal(good: Any, bad: Any) -> list[str]:
     """Return the paths whose stored values are not plainly equal. This loop sees every fact, so it does as little as it can."""
     missing = object()
     found = [path for path, value in good.items() if bad.get(path, missing) != value]
-    found += [path for path in bad if path not in good]
+    if len(bad) > len(good) - sum(path not in bad for path in found):
+        found += [path for path in bad if path not in good]
     return found
 
 
 def _servers_nowhere(good: Snapshot, bad: Snapshot) -> tuple[str, ...]:
     """Return the tops of the servers that run on neither side and of which nothing is known: where one side does not even name them, nothing differs."""
     known: dict[str, bool] = {}
-    for path, value in (*good.facts.items(), *bad.facts.items()):
-        if path.startswith("servers/"):
-            _, name, *rest = path.split("/")
-            is_nothing = is_unknown(value) or (rest == ["running"] and value is False)
-            known[name] = known.get(name, False) or not is_nothing or (rest == ["running"] and is_unknown(value))
+    told = [one for side in (good, bad) for one in side.facts.items() if one[0][:8] == "servers/"]
+    for path, value in told:
+        _, name, *rest = path.split("/")
+        is_nothing = is_unknown(value) or (rest == ["running"] and value is False)
+        known[name] = known.get(name, False) or not is_nothing or (rest == ["running"] and is_unknown(value))
     return tuple(f"servers/{name}/" for name, is_known in known.items() if not is_known)
 
 
