@@ -129,15 +129,16 @@ class Snapshot:
         return tuple((name, result.tells or (name, name + "/*")) for name, result in self.probes.items())
 
     @cached_property
-    def _unknown_paths(self) -> frozenset[str]:
-        return frozenset(path for path, value in self.facts.items() if is_unknown(value))
+    def unknown_paths(self) -> frozenset[str]:
+        """Return the paths that are stored as not known."""
+        return frozenset([path for path, value in self.facts.items() if value.__class__ is dict and "unknown" in value])
 
     def _unknown_above(self, path: str) -> Unknown | None:
-        if not self._unknown_paths:
+        if not self.unknown_paths:
             return None
         cut = path.rfind("/")
         while cut > 0:
-            if path[:cut] in self._unknown_paths:
+            if path[:cut] in self.unknown_paths:
                 found = answer(self.facts[path[:cut]])
                 return found if isinstance(found, Unknown) else None
             cut = path.rfind("/", 0, cut)

@@ -79,7 +79,7 @@ def parse_limit(text: str) -> Limit:
     words = text.split()
     if words[:1] == [MAX] or words[:1] == ["-1"]:
         return MAX
-    if not words or not all(word.isdigit() for word in words) or words[1:] == ["0"]:
+    if not 0 < len(words) < 3 or not all(word.isdigit() and len(word) < 30 for word in words) or (words[1:] and int(words[1]) == 0):
         raise Unreadable("control group: no limit in %r" % text[:80])
     if len(words) > 1:
         return round(int(words[0]) / int(words[1]), 3)

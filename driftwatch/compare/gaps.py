@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driftwatch.model import ANSWERED, Snapshot, Unknown, answer, is_unknown
+from driftwatch.model import ANSWERED, Snapshot, Unknown, answer
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def standing_gaps(good: Snapshot, bad: Snapshot) -> tuple[Gap, ...]:
 def _facts(good: Snapshot, bad: Snapshot) -> list[Gap]:
     found: list[Gap] = []
     last = "\0"
-    for path in sorted(path for path, value in good.facts.items() if is_unknown(value) and path in bad.facts):
+    for path in sorted(path for path in good.unknown_paths if path in bad.facts):
         one, other = answer(good.facts[path]), answer(bad.facts[path])
         if isinstance(one, Unknown) and isinstance(other, Unknown) and one.status == other.status and not path.startswith(last + "/"):
             found.append(Gap(path, other.status, other.reason or one.reason))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from driftwatch.compare.change import Change
@@ -108,15 +109,15 @@ class Case:
     def families(self, top: str) -> list[str]:
         """Return the names below a first part on either side, sorted: ``sglang`` for ``servers``, the keys of ``sources`` or ``git``."""
         if top not in self._families:
-            self._families[top] = sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, []) if "/" in path})
+            self._families[top] = sorted({path.split("/", 2)[1] for side in self._by_top.values() for path, _ in side.get(top, ()) if "/" in path})
         return self._families[top]
 
     def unanswered(self, side: SideName, glob: str) -> Unknown | None:
         """Return why nothing that fits a glob is known on a side, or None where a value is known or known to be absent."""
-        parts = glob.split("/")
         found: Unknown | None = None
-        for told, value in self._split(side, parts[0]):
-            if not overlaps(told, parts):
+        may_mean = _overlapping(glob).match
+        for path, value in self.below(side, glob.partition("/")[0]):
+            if may_mean(path) is None:
                 continue
             if not is_unknown(value):
                 return None
@@ -154,17 +155,6 @@ class Case:
                     found.setdefault(path[:end], []).append((path, value))
         return found
 
-    def _split(self, side: SideName, top: str) -> list[tuple[list[str], Any]]:
-        """Return the facts of a side below a first part, their paths in parts."""
-        found = self._parts.get((side, top))
-        if found is None:
-            found = self._parts[side, top] = [(path.split("/"), value) for path, value in self.below(side, top)]
-        return found
-
-    @cached_property
-    def _parts(self) -> dict[tuple[SideName, str], list[tuple[list[str], Any]]]:
-        return {}
-
     @cached_property
     def _by_top(self) -> dict[SideName, dict[str, list[tuple[str, Any]]]]:
         found: dict[SideName, dict[str, list[tuple[str, Any]]]] = {"good": {}, "bad": {}}
@@ -172,6 +162,16 @@ class Case:
             for path, value in self.side(name).facts.items():
                 tops.setdefault(path.split("/", 1)[0], []).append((path, value))
         return found
+
+
+@lru_cache(maxsize=512)
+def _overlapping(glob: str) -> re.Pattern[str]:
+    """Return what fits the paths that can mean the same as a glob, as :func:`overlaps` tells it of parts."""
+    parts = ["[^/]*" if part == "*" else rf"(?:\*|{re.escape(part)})" for part in glob.split("/")]
+    pattern = parts.pop() + r"(?:/.*)?\Z"
+    for part in reversed(parts):
+        pattern = rf"{part}(?:\Z|/{pattern})"
+    return re.compile(pattern, re.DOTALL)
 
 
 def overlaps(one: list[str], other: list[str]) -> bool:

@@ -131,7 +131,7 @@ def _filesystem(host: Host, top: str, path: str) -> Iterator[Fact]:
 
 def parse_mount(text: str, path: str) -> str:
     """Return type and source of the mount below which a path lies, by the text of /proc/mounts; "" where none is listed."""
-    mounts = [line.split() for line in text.splitlines() if line.count(" ") >= 3]
+    mounts = [words for words in map(str.split, text.splitlines()) if len(words) > 3]
     fitting = [one for one in mounts if (path + "/").startswith(one[1].replace("\\040", " ").rstrip("/") + "/")]
     best = max(fitting, key=lambda one: len(one[1]), default=None)
     return "%s %s" % (best[2], best[0]) if best else ""
