@@ -53,6 +53,6 @@ def test_the_example_rule_finds_what_it_is_for():
 
 
 def test_the_example_config_is_read_without_complaint():
-    settings = load_settings({}, ROOT, str(ROOT / "examples/driftwatch.toml"))
+    settings = load_settings({}, ROOT, str(ROOT / "examples/config/driftwatch.toml"))
     assert settings.profile("prod").pythons
     assert "OUR_FEATURE_FLAG" in settings.also_show

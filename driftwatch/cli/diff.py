@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from driftwatch.cli.wiring.completing import complete_ref, complete_symptom
+from driftwatch.cli.wiring.completing import complete_fact, complete_ref, complete_symptom
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.diffing import Question, explain_pair, pair_of_refs, read_pair
 from driftwatch.cli.wiring.formats import load_render, report_formats
@@ -32,7 +32,7 @@ def command(
         str | None, typer.Option("--symptom", metavar="CLASS", autocompletion=complete_symptom, help="How it fails: oom, hang, slow, ...")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every suspect and every change.")] = False,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", help="Only changes whose path fits.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", autocompletion=complete_fact, help="Only changes whose path fits.")] = None,
     ask: Annotated[list[str] | None, typer.Option("--ask", metavar="SUBJECT", help="Was it this? A package, an argument, driver, nccl, ...")] = None,
     repo: Annotated[str | None, typer.Option("--repo", metavar="DIR", help="A clone: names the commits between the two HEADs.")] = None,
     read_as: Annotated[str | None, typer.Option("--as", metavar="KIND", help="Read pasted dumps as this kind: pip-list, env, ...")] = None,

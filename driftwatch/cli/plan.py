@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from driftwatch.cli.wiring.completing import complete_ref
+from driftwatch.cli.wiring.completing import complete_fact, complete_ref
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.diffing import Question, explain_case, pair_of_refs, read_pair
 from driftwatch.cli.wiring.output import answer
@@ -21,7 +21,7 @@ def command(
         str, typer.Argument(metavar="GOOD", autocompletion=complete_ref, help="The working one: HOST@TAG, a path with a slash, or a HOST for HOST@good.")
     ],
     bad: Annotated[str | None, typer.Argument(metavar="[BAD]", autocompletion=complete_ref, help="The broken one; without it, HOST@last.")] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", help="Only changes whose path fits.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="GLOB", autocompletion=complete_fact, help="Only changes whose path fits.")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="As lines to paste into a shell.")] = False,
 ) -> int:
     """Print the experiment that would settle a diff: the control run first, then single flips, cheapest first, with an undo for each. Runs nothing."""

@@ -69,7 +69,7 @@ def test_a_limit_is_a_number_or_none(text, limit):
     assert parse_limit(text) == limit
 
 
-@pytest.mark.parametrize("text", ["", "many", "1 0"])
+@pytest.mark.parametrize("text", ["", "many", "1 0", "1 00", "21560 0 9223372036854775807", "9" * 400 + " 1"])
 def test_a_text_that_is_no_limit_is_refused(text):
     with pytest.raises(Unreadable):
         parse_limit(text)

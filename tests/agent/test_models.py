@@ -122,6 +122,10 @@ def test_the_mount_of_a_path_is_the_longest_that_holds_it():
     assert parse_mount("", "/data") == ""
 
 
+def test_a_line_that_is_no_mount_holds_nothing():
+    assert parse_mount("a    \n   b /data xfs\nc /data nfs4 rw 0 0\n", "/data") == "nfs4 c"
+
+
 def test_a_digest_of_all_is_unknown_where_one_has_none():
     assert isinstance(digest_of({"a.py": "sha256:1 1", "b.py": "not hashed, 9 bytes"}), Unknown)
 

@@ -75,6 +75,14 @@ def test_tab_offers_references_and_symptoms_to_options_of_diff(stored):
     assert offered(stored, "driftwatch diff bw-a --symptom s") == ["startup-crash", "slow"]
 
 
+def test_tab_offers_the_facts_of_the_host_to_only(stored):
+    assert offered(stored, "driftwatch diff bw-a --only driver/m") == ["driver/module/"]
+    assert offered(stored, "driftwatch diff bw-a@good bw-a --only packages/torch/ver") == ["packages/torch/verified", "packages/torch/version"]
+    assert offered(stored, "driftwatch plan bw-a --only driver/module/v") == ["driver/module/version"]
+    assert offered(stored, "driftwatch ack bw-a --only driver/module/v") == ["driver/module/version"]
+    assert offered(stored, "driftwatch diff --only driver/m") == []
+
+
 def test_tab_never_complains(cli):
     assert offered(cli, "driftwatch show nobody@last dri") == []
     cli.store.parent.joinpath("driftwatch.toml").write_text("no toml")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftwatch import agent
-from driftwatch.agent import collectors
 from driftwatch.agent.host import Ran
 from driftwatch.agent.probe import Refusal
 from driftwatch.agent.redact import Redactor
@@ -23,6 +19,7 @@ from driftwatch.store import document
 from driftwatch.store.errors import StoreError
 from driftwatch.symptom import classify
 from driftwatch.transports.wire import FrameReader, LinkLost
+from fuzz.targets import agent_parsers
 from tests.properties.anything import CALM, texts
 
 BYTES = st.one_of(st.binary(max_size=300), texts().map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -34,19 +31,7 @@ GIVEN = {
 }
 
 
-def parsers():
-    """Return every ``parse_*`` of the agent that takes texts alone, by its full name."""
-    found = {}
-    for package in (agent, collectors):
-        for one in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(one.name)
-            for name, function in inspect.getmembers(module, inspect.isfunction):
-                if name.startswith("parse_") and function.__module__ == one.name and set(inspect.signature(function).parameters) <= set(GIVEN):
-                    found[f"{one.name.removeprefix('driftwatch.agent.')}.{name}"] = function
-    return found
-
-
-PARSERS = parsers()
+PARSERS = {name: function for name, function in agent_parsers().items() if set(inspect.signature(function).parameters) <= set(GIVEN)}
 
 
 def test_most_of_the_agents_parsers_are_tried():

@@ -43,7 +43,8 @@ def complete_tag(incomplete: str) -> list[str]:
 
 def complete_fact(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the paths of facts that begin so, up to their next slash: those of the snapshot, or of the newest of the host, that stands before them."""
-    paths = _facts_of(str(ctx.params.get("ref") or ctx.params.get("host") or ""))
+    words = [*(ctx.params.get(name) for name in ("ref", "host")), *ctx.args]  # in the midst of an option, click leaves arguments where they were
+    paths = _facts_of(str(next(filter(None, words), "")))
     start = incomplete.rfind("/") + 1
     found = {path[: cut + 1] if (cut := path.find("/", max(start, len(incomplete)))) >= 0 else path for path in paths if path.startswith(incomplete)}
     return sorted(one for one in found if one.isprintable())
