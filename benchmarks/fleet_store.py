@@ -24,15 +24,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from driftwatch.explain.chronicle import Moment, fact_rows, paths_that_fit, steps
 from driftwatch.model import Snapshot
 from driftwatch.store import document, object_names
 from driftwatch.store.bases import Ages
 from driftwatch.store.chain import keep_linked
 from driftwatch.store.collecting import sort_out
-from driftwatch.store.files import FileStore
+from driftwatch.store.files import Entry, FileStore
 from driftwatch.store.objects import ObjectStore
 from driftwatch.store.references import find
 from driftwatch.store.retention import parse_rules
+from driftwatch.store.slim import Slim
 from driftwatch.store.verifying import Demand, verify_host
 from tests.lab.s3_server import FaultyLine, S3Server
 
@@ -186,7 +188,8 @@ def tell_costs(sample: Sample) -> None:
     entries = sample.store.entries(host)
     cold = ObjectStore(sample.store.bucket.url, FileStore(sample.store.local.root / "cold"))
     first = timed(lambda: cold.load(entries[-1]))
-    read = timed(lambda: [cold.load(one) for one in entries])
+    read = timed(lambda: list(cold.load_each(entries)))
+    follow = follow_month(cold, entries)
     look = timed(lambda: [find(sample.store, one, "last") for one in sample.hosts])
     verify = timed(lambda: list(verify_host(cold, host, Demand())))
     gc = timed(lambda: [sort_out(sample.store, one, parse_rules(RULES), START + timedelta(days=40)) for one in sample.hosts])
@@ -194,12 +197,26 @@ def tell_costs(sample: Sample) -> None:
     print("\nCPU of this process, objects in memory")
     print(f"save: {save.cpu_s * 1e3:.1f} ms ({1 / save.cpu_s:.0f}/s); a run of {FLEET:,} hosts: {save.cpu_s * FLEET:,.0f} CPU s of an hour's 3,600 a core")
     print(f"load, nothing known yet: {first.cpu_s * 1e3:.0f} ms; a month of one host ({len(entries)}): {read.cpu_s:.1f} s ({len(entries) / read.cpu_s:.0f}/s)")
+    print(f"history of a month: its versions {follow[0].cpu_s:.1f} s, all that changed {follow[1].cpu_s:.1f} s, reading included")
     print(f"HOST@last: {look.cpu_s / len(sample.hosts) * 1e3:.2f} ms")
     month_h = verify.cpu_s * DAYS * RUNS / len(entries) * FLEET / 3600
     newest_min = month_h / DAYS / RUNS * 60
     print(f"verify: {verify.cpu_s / len(entries) * 1e3:.1f} ms a snapshot; the fleet's newest {newest_min:.0f} CPU min, its month {month_h:,.0f} CPU h")
     for name, cost in ((f"gc ({RULES}), sorting", gc), ("gc, the sweep of lists", sweep)):
         print(f"{name}: {cost.cpu_s / len(sample.hosts) * 1e3:.0f} ms a host, the fleet {cost.cpu_s / len(sample.hosts) * FLEET / 60:.1f} min")
+
+
+def follow_month(store: ObjectStore, entries: Sequence[Entry]) -> tuple[Cost, Cost]:
+    """Return what `history` costs for a month of one host: when its packages' versions changed, and all that changed."""
+
+    def moments() -> list[Moment]:
+        read = ((entry, slim) for entry, slim in store.load_each(entries) if isinstance(slim, Slim))
+        return [Moment(entry.ref, entry.name.taken_at, (), slim.whole) for entry, slim in read]
+
+    def versions(found: list[Moment]) -> object:
+        return fact_rows(found, paths_that_fit(found, ("packages/*/version",)))
+
+    return timed(lambda: versions(moments())), timed(lambda: steps(moments()))
 
 
 def tell_s3(local: Path, rounds: int) -> None:
