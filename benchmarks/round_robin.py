@@ -9,9 +9,17 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
+
+WATCHER = """
+import os, sys, time
+null = os.open(os.devnull, os.O_RDWR)
+begun = time.monotonic()
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, one) for one in (0, 1, 2)])
+_, status, usage = os.wait4(pid, 0)
+print(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, os.waitstatus_to_exitcode(status))
+"""
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,16 @@ def environment(extra: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
 
 
 def run_once(row: Row) -> Cost:
-    """Run a command to its end and return what it cost, all its descendants included."""
-    begun = time.monotonic()
-    child = subprocess.Popen(row.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(row.env))
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in row.good_codes:
-        raise SystemExit(f"{row.name}: exit {child.returncode}, so its cost says nothing: {' '.join(row.argv)}")
-    return Cost(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    """Run a command to its end and return what it cost, all its descendants included.
+
+    A small process of its own starts it: the kernel counts the memory of whoever starts a command to the command's peak.
+    """
+    watcher = (sys.executable, "-I", "-S", "-c", WATCHER)
+    watched = subprocess.run([*watcher, *row.argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment(row.env), check=True)
+    wall_s, cpu_s, peak_kib, code = map(float, watched.stdout.split())
+    if code not in row.good_codes:
+        raise SystemExit(f"{row.name}: exit {code:g}, so its cost says nothing: {' '.join(row.argv)}")
+    return Cost(wall_s, cpu_s, peak_kib / 1024)
 
 
 def compare(rows: list[Row], rounds: int = 7) -> dict[str, list[Cost]]:
