@@ -22,7 +22,7 @@ _BLOCK_TAG = re.compile(r"</?(?:details|summary|pre|br|p|div|blockquote)\b", re.
 _LINK = re.compile(r"\[([^\[\]\s]{1,200})\]\((?:https?://|mailto:)[^()\s]{1,400}\)")
 _STARTS = re.compile(  # where the first line of a dump can follow other text, because a line end was lost
     r"Collecting environment information\.\.\.|Python: \d\.\d+\.\d+ [(|]|\+-{20,}|(?<=\S)Package\s{2,}Version\s*\Z|nvcc: NVIDIA \(R\) Cuda compiler"
-    r"|# packages in environment at |(?<=[^=\s\[])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
+    r"|# packages in environment at |(?<=[^=\s\[+-])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
 _BEHIND = re.compile(r"(Collecting environment information\.\.\.|ulimit soft: (?:\d+|unlimited))(?=[A-Za-z=+])")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&"))
 _STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
@@ -75,11 +75,20 @@ def _admit(text: str) -> None:
 def _plain(lines: list[str]) -> list[str]:
     """Return lines with fences and block tags as FENCE, other tags taken out, and a line that two dumps share cut in two."""
     found: list[str] = []
+    is_xml = False
     for line in lines:
+        is_xml = _goes_on(line, is_xml=is_xml)
         for piece in _unfenced(line) if "`" in line else (line,):
-            for bare in _untagged(piece) if "<" in piece else (piece,):
+            for bare in _untagged(piece) if "<" in piece and not is_xml else (piece,):
                 found.extend(_apart(bare) if bare != FENCE else (bare,))
     return found
+
+
+def _goes_on(line: str, *, is_xml: bool) -> bool:
+    """Tell whether a line is within what ``nvidia-smi -q -x`` printed, whose elements are no markup: one of them is called ``summary``."""
+    if "<nvidia_smi_log" in line:
+        return "</nvidia_smi_log" not in line
+    return is_xml and "</nvidia_smi_log" not in line and "```" not in line and "details>" not in line
 
 
 def _unfenced(line: str) -> list[str]:

@@ -66,7 +66,7 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 
 def is_bare(lines: Sequence[str], at: int) -> bool:
     """Tell whether a text without its title begins at a line: at its head, or at a GPU above the rows that each has."""
-    return BARE.match(lines[at]) is not None and any(line.startswith(("Attached GPUs  ", "    Product ")) for line in lines[at:at + 6])
+    return at < len(lines) and BARE.match(lines[at]) is not None and any(line.startswith(("Attached GPUs  ", "    Product ")) for line in lines[at:at + 6])
 
 
 def _after_text(lines: Sequence[str], at: int) -> int:

@@ -38,7 +38,7 @@ _PREFIXES = tuple(re.compile(one) for one in (
 _NUMBERED = tuple(re.compile(one) for one in (r"\s{0,8}(\d{1,5})(?: \| ?|:\t? ?|\. |\t|  )", r"\s{0,8}(\d{1,5})[ \t]{1,4}(?=\S)"))
 _AROUND = tuple(re.compile(one) for one in (r"\s*\*\*(.*?)\*\*\s*\Z", r"\s*`(.*?)`\s*\Z"))
 _ROW = re.compile(r"\s*\|(.*)\|\s*\Z")
-_TABLE_RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?\Z")
+_TABLE_RULE = re.compile(r"\s*(?:\|\s*)?(?::?-{2,}:?\s*\|\s*)+(?::?-{2,}:?\s*)?\Z")
 
 
 def variants(lines: Sequence[str]) -> Iterator[list[str]]:

@@ -109,7 +109,7 @@ def say_counts(found: PeersFound) -> str:
     differ = sum(len(one.way.hosts) for one in ways) - odd
     silent = sum(len(one.way.hosts) for one in found.ways if one.way.is_unreachable)
     unseen = sum(len(one.way.hosts) for one in found.ways if one.way.unknown)
-    parts = [count(found.peers.hosts, "host"), f"{odd} odd", f"{differ} differ otherwise"]
+    parts = [count(found.peers.hosts, "host"), f"{odd} odd", f"{differ} different otherwise"]
     parts += [f"{many} {word}" for many, word in ((unseen, "not seen whole"), (silent, "not reached")) if many]
     parts += [f"{count(found.peers.same, 'fact')} the same"]
     parts += [f"{len(found.peers.noise)} different everywhere"] if found.peers.noise else []

@@ -10,6 +10,7 @@ import pytest
 
 from driftwatch.dumps.format import NoDump
 from driftwatch.dumps.read import read_dump
+from driftwatch.dumps.smi_query import parse_xml
 from driftwatch.model import is_unknown
 
 TOP = Path(__file__).parents[1] / "fixtures/nvidia"
@@ -44,3 +45,12 @@ def test_as_a_paste_it_is_read_or_refused_in_words(path):
     assert all(value["reason"] for value in facts.values() if is_unknown(value))
     plausible(facts)
     json.dumps(facts)
+
+
+@pytest.mark.parametrize("path", sorted(TOP.glob("xml/*")), ids=names)
+@pytest.mark.parametrize("around", ["%s", "<details>\n<summary>nvidia-smi -q -x</summary>\n\n```xml\n%s\n```\n\n</details>\n"], ids=["bare", "in an issue"])
+def test_an_xml_document_tells_the_same_wherever_it_is_pasted(path, around):
+    facts = read_dump(around % text_of(path).rstrip(), path.name, "nvidia-smi").facts
+    alone = {place: value for place, value in parse_xml(text_of(path)).facts.items() if value is not None}
+    assert {place for place in alone if not place.startswith("gpus/") or not is_unknown(facts.get(place))} <= facts.keys()
+    assert len([place for place in facts if place.startswith("gpus/")]) == len([place for place in alone if place.startswith("gpus/")])

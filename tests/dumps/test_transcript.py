@@ -19,6 +19,19 @@ def test_a_listing_and_a_digest_of_one_file_have_one_path_whatever_the_home():
     assert (found[f"{top}/bytes"], found[f"{top}/sha256"]) == (98566144, SHA)
 
 
+def test_a_package_is_read_below_the_whole_heading_of_dpkg():
+    text = f"""$ dpkg -l libnccl2
+Desired=Unknown/Install/Remove/Purge/Hold
+| Status=Not/Inst/Conf-files/Unpacked/halF-conf/Half-inst/trig-aWait/Trig-pend
+|/ Err?=(none)/Reinst-required (Status,Err: uppercase=bad)
+||/ Name           Version              Architecture Description
++++-==============-====================-============-{"=" * 36}
+ii  libnccl2       2.6.4-1+cuda10.1     amd64        NVIDIA Collective Communication Library (NCCL) Runtime
+$ true
+"""
+    assert {path: value for path, value in read_dump(text, "x").facts.items() if not is_unknown(value)} == {"os_packages/libnccl2/version": "2.6.4-1+cuda10.1"}
+
+
 def test_rounded_sizes_are_told_as_texts():
     assert told("ls -lh /data", "-rw-r--r-- 1 a b 1.2G Apr 12 08:11 x.bin")["files/%2Fdata%2Fx.bin/size"] == "1.2G"
 
