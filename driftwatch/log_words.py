@@ -6,6 +6,7 @@ A block is searched once for each word, which for lines that are all unlike cost
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 ERROR_WORDS = tuple(word.encode() for word in (  # one of them stands in every line that log_errors.py weighs at all
     "rror", "ERROR", "xception", "Exit", "Interrupt", "imeout", "IMEOUT", "imed", "TIMED", "Fault", "OOM", "illed", "Aborted", "ation fault", "Illegal",
@@ -20,8 +21,7 @@ SERVED_WORDS = (
     b"Application startup complete", b"Uvicorn running", b"llama runner started")
 READY_WORDS = SERVED_WORDS[-4:]
 _SMALL = b"abcdefghijklmnopqrstuvwxyz0123456789 "
-_SELDOM = {word: bones for word in (*ERROR_WORDS, *PROGRESS_WORDS, *FRAME_WORDS, *SERVED_WORDS) if len(bones := word.translate(None, _SMALL)) > 1}
-_FEW = 12
+_SELDOM = {word: bones for word in (*ERROR_WORDS, *PROGRESS_WORDS, *FRAME_WORDS, *SERVED_WORDS) if (bones := word.translate(None, _SMALL))}
 
 
 def lines_with(block: bytes, words: Sequence[bytes], first: int, longest: int) -> list[int]:
@@ -39,9 +39,14 @@ def lines_with(block: bytes, words: Sequence[bytes], first: int, longest: int) -
 
 
 def _present(block: bytes, words: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the words that may stand in a block: of many, those of capitals are looked for in what is left of it without small letters."""
-    bones = block.translate(None, _SMALL) if len(words) > _FEW else b""
-    yield from (word for word in words if not bones or word not in _SELDOM or _SELDOM[word] in bones)
+    """Yield the words that may stand in a block: those of capitals and signs are looked for in what is left of it without small letters."""
+    bones = _bones(block)
+    yield from (word for word in words if word not in _SELDOM or _SELDOM[word] in bones)
+
+
+@lru_cache(maxsize=2)
+def _bones(block: bytes) -> bytes:
+    return block.translate(None, _SMALL)
 
 
 def last_lines_with(block: bytes, word: bytes, most: int, longest: int) -> list[int]:
@@ -60,7 +65,7 @@ def last_lines_with(block: bytes, word: bytes, most: int, longest: int) -> list[
 def last_served(block: bytes, longest: int) -> int:
     """Return where the last line begins that is a sign of serving; -1 where there is none."""
     best = -1
-    for word in SERVED_WORDS:
+    for word in _present(block, SERVED_WORDS):
         at = block.rfind(word, best + 1)
         while at > best:
             begin = block.rfind(b"\n", 0, at) + 1
