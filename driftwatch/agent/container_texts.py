@@ -42,7 +42,7 @@ def parse_ps(text: str) -> List[Dict[str, Any]]:
     """Return the containers that ``ps --format {{json .}}`` lists, running ones first."""
     try:
         found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unreadable("ps: no JSON in %r" % text[:80]) from None
     listed = [one for one in found if isinstance(one, dict) and one.get("ID")]
     return sorted(listed, key=lambda one: (one.get("State") != "running", str(one.get("Names"))))
@@ -59,7 +59,7 @@ def parse_inspect(text: str, mask: Any) -> Dict[str, Any]:
     """Return the facts of one container from ``inspect``, its variables under ``env``; values that are empty or that mean no limit are left out."""
     try:
         facts = _facts(json.loads(text)[0], mask)
-    except (ValueError, LookupError, AttributeError, TypeError):
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
         raise Unreadable("inspect: no JSON list of a container in %r" % text[:80]) from None
     return {key: value for key, value in facts.items() if value or (key in _ZERO_SAYS_SOMETHING and value is not None)}
 
@@ -89,7 +89,7 @@ def parse_daemon(text: str) -> Dict[str, Any]:
     """Return the settings of docker's daemon.json."""
     try:
         found = json.loads(text)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise Unreadable("daemon.json: no JSON: %s" % wrong) from None
     return found if isinstance(found, dict) else {}
 
@@ -112,14 +112,15 @@ def _plain_value(text: str) -> Any:
     for piece in (text, text.rpartition("#")[0].strip()):
         try:
             return json.loads(piece)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return text.strip("'")
 
 
 def parse_cdi(text: str) -> Dict[str, Any]:
     """Return what a CDI specification was made for: kind, device names, and the versions of the driver's libraries that it names."""
-    names = re.findall(r"^\s*(?:- )?\"?name\"?:\s*\"?([^\",\n]+?)\"?,?\s*$", text, re.MULTILINE)
+    lines = re.findall(r"^[ \t]*(?:- )?\"?name\"?:(.*)$", text, re.MULTILINE)
+    names = [one.group(1).strip() for one in (re.fullmatch(r"\"?([^\",]+)\"?,?", line.strip()) for line in lines) if one]
     kind = re.search(r"\"?kind\"?:\s*\"?([\w./-]+)", text)
     return {"kind": kind.group(1) if kind else "", "devices": sorted(set(names)),
             "driver": sorted(set(re.findall(r"\b(?:libcuda|libnvidia-ml)\.so\.(\d+(?:\.\d+)+)", text)))}
@@ -127,7 +128,8 @@ def parse_cdi(text: str) -> Dict[str, Any]:
 
 def parse_settings(text: str) -> Dict[str, str]:
     """Return the ``NAME=VALUE`` settings of a file such as Slurm's cgroup.conf."""
-    return dict(re.findall(r"^[ \t]*(\w+)[ \t]*=[ \t]*([^#\n]*?)[ \t]*(?:#.*)?$", text, re.MULTILINE))
+    pairs = (line.partition("#")[0].partition("=") for line in text.split("\n"))
+    return {name.strip(): value.strip() for name, mark, value in pairs if mark and re.fullmatch(r"\w+", name.strip())}
 
 
 def parse_slurm(text: str) -> Dict[str, str]:
@@ -143,7 +145,7 @@ def parse_gres(text: str) -> List[str]:
 
 def parse_version(text: str) -> str:
     """Return the first version in what a tool printed."""
-    found = re.search(r"\d+(?:\.\d+)+[\w.~+-]*", text)
+    found = re.search(r"(?<!\d)\d+(?:\.\d+)+[\w.~+-]*", text)
     if found is None:
         raise Unreadable("no version in %r" % text[:80])
     return found.group()

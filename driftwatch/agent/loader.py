@@ -28,7 +28,7 @@ def cached(host: Host, name: str) -> Tuple[str, ...]:
 
 def parse_cache(text: str, name: str) -> List[str]:
     """Return the paths that ``ldconfig -p`` gives for a library of this name, without those of 32-bit programs."""
-    lines = re.findall(r"^\s*(\S+) \(([^)]*)\) => (\S+)\s*$", text, re.MULTILINE)
+    lines = re.findall(r"^[ \t]*(\S+) \(([^)\n]*)\) => (\S+)[ \t\r]*$", text, re.MULTILINE)
     return [path for found, kind, path in lines if found == name and "64" in kind]
 
 

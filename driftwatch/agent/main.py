@@ -1,9 +1,14 @@
 """Where the shipped agent starts: reads its order, opens the root, and hands over to the runner."""
+# ruff: noqa: E402  # what is imported before the loader was told so is compiled twice
 from __future__ import annotations
 
 import json
 import os
 import sys
+
+from .unzipped import compile_once
+
+compile_once(__loader__)  # type: ignore[name-defined]  # every module has one
 
 from .host import Settings
 from .redact import Redactor

@@ -89,7 +89,7 @@ def parse_config(text: str) -> Dict[str, Any]:
     """Return what config.json says of a model: architectures, type, layers, element type, quantisation; how it is broken where it is no JSON."""
     try:
         config = json.loads(text)
-    except ValueError as wrong:
+    except (ValueError, RecursionError) as wrong:
         return {"unreadable": "no JSON: %s" % wrong}
     if not isinstance(config, dict):
         return {"unreadable": "no JSON object"}
@@ -113,7 +113,7 @@ def parse_index(text: str) -> List[str]:
     """Return the sorted files of weights that a safetensors index names; none where it is broken."""
     try:
         names = json.loads(text).get("weight_map", {}).values()
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return []
     return sorted({str(name) for name in names})
 

@@ -20,7 +20,7 @@ _ITEM = re.compile(r"(\S+) \(([^)]*)\)")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T]+(\d\d):(\d\d):(\d\d)")
 _DPKG = re.compile(r"^(\S+ \S+) (upgrade|install|remove|purge) (\S+) (\S+) (\S+)\s*$", re.MULTILINE)
 _DNF = re.compile(r"^(\S+) \S+ (Install|Upgrade|Downgrade|Reinstall|Erase|Remove|Obsolete)(e?d)?: (\S+)\s*$", re.MULTILINE)
-_DNF_COMMAND = re.compile(r"^(\S+) \S+ Command: (.+?)\s*$", re.MULTILINE)
+_DNF_COMMAND = re.compile(r"^(\S+) \S+ Command: (.*\S)[^\S\n]*$", re.MULTILINE)
 
 
 class Transaction(NamedTuple):
@@ -76,7 +76,7 @@ def plain_name(name: str) -> str:
 
 def parse_apt(text: str) -> List[Transaction]:
     """Return the transactions of an apt history log; Unreadable where a text holds none."""
-    stanzas = [dict(re.findall(r"^([A-Z][\w-]*): *(.*?)\s*$", one, re.MULTILINE)) for one in re.split(r"\n[ \t]*\n", text)]
+    stanzas = [dict(re.findall(r"^([A-Z][\w-]*): *((?:.*\S)?)[^\S\n]*$", one, re.MULTILINE)) for one in re.split(r"\n[ \t]*\n", text)]
     found = [_apt(one, start) for one in stanzas for start in (moment(one.get("Start-Date", "")),) if start]
     if text.strip() and not found:
         raise Unreadable("no transaction of apt in %r" % text.strip()[:80])

@@ -34,7 +34,7 @@ def parse_settings(text: str, mask: Any) -> Dict[str, Any]:
             "memory_bytes": (resources.get("memory") or {}).get("limit"), "pids_limit": (resources.get("pids") or {}).get("limit"),
             "cpuset": (resources.get("cpu") or {}).get("cpus"), "env": {name: mask.value(name, value) for name, _, value in pairs if mask.is_shown(name)},
         }
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise Unreadable("config.json: no settings of a container in %r" % text[:80]) from None
     return {key: value for key, value in facts.items() if value}
 
@@ -42,7 +42,7 @@ def parse_settings(text: str, mask: Any) -> Dict[str, Any]:
 def _listed(text: str) -> List[Dict[str, Any]]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Unreadable("podman: no JSON in %r" % text[:80]) from None
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -50,7 +50,7 @@ def _listed(text: str) -> List[Dict[str, Any]]:
 def _container(one: Dict[str, Any], digests: Dict[Any, str]) -> Dict[str, Any]:
     try:
         told = json.loads(one.get("metadata") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         told = {}
     name = (one.get("names") or [one["id"][:12]])[0]
     return {"id": one["id"], "name": str(name), "image": told.get("image-name") if isinstance(told, dict) else None,

@@ -27,7 +27,7 @@ def parse_topology(text: str) -> Topology:
     if start is None:
         raise Unreadable("nvidia-smi topo -m: no matrix in %r" % text.strip()[:80])
     columns = _cells(_HEADINGS.sub("", lines[start]))
-    legend = dict(re.findall(r"^\s*(NIC\d+):\s*(\S+)\s*$", "\n".join(lines), re.MULTILINE))
+    legend = dict(re.findall(r"^[ \t]*(NIC\d+):\s*(\S+)[ \t]*$", "\n".join(lines), re.MULTILINE))
     rows = {cells[0]: cells[1:] for cells in (_cells(line) for line in lines[start + 1:]) if cells and cells[0] in columns}
     for at, name in enumerate(columns):
         if len([cell for cell in rows.get(name, ())[:len(columns)] if cell]) < len(columns) or rows[name][at] != "X":
@@ -74,7 +74,7 @@ def parse_p2p(text: str) -> Dict[str, Any]:
     """Return of SGLang's file {"pairs": how many pairs of GPUs it knows, "refused": those that are told not to reach each other}."""
     try:
         told = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict) or not all(isinstance(value, bool) for value in told.values()):
         raise Unreadable("gpu_p2p_access_cache: no map of pairs to true or false in %r" % text[:80])

@@ -16,7 +16,7 @@ _MONTH_DAY = re.compile(r"\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC")
 
 def parse_show(ran: Ran, count: int) -> List[Dict[str, str]]:
     """Return the properties of each unit that ``systemctl show`` was asked for, in that order; Unreadable where it told of another number."""
-    blocks = [dict(re.findall(r"^(\w+)=(.*?)[ \t]*$", one, re.MULTILINE)) for one in re.split(r"\n[ \t]*\n", ran.stdout.strip())]
+    blocks = [dict(re.findall(r"^(\w+)=((?:.*[^ \t\n])?)[ \t]*$", one, re.MULTILINE)) for one in re.split(r"\n[ \t]*\n", ran.stdout.strip())]
     if ran.rc != 0 or len(blocks) != count or not all("ActiveState" in one for one in blocks):
         raise Unreadable("systemctl show: exit code %d: %s" % (ran.rc, (ran.stderr.strip() or ran.stdout.strip() or "no text")[:200]))
     return blocks
@@ -42,7 +42,7 @@ def parse_unit(texts: List[str]) -> Tuple[Dict[str, Any], Dict[str, str]]:
 
 def _lines(texts: List[str]) -> List[Tuple[str, str]]:
     joined = (re.sub(r"\\\n[ \t]*", " ", text) for text in texts)
-    return [pair for text in joined for pair in re.findall(r"^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE)]
+    return [pair for text in joined for pair in re.findall(r"^(\w+)[ \t]*=[ \t]*((?:.*[^ \t\n])?)[ \t]*$", text, re.MULTILINE)]
 
 
 def _with(variables: Dict[str, str], value: str) -> Dict[str, str]:

@@ -169,7 +169,7 @@ class FrameReader:
         last = line.rfind(self._mark)
         self._note_noise(line[:last])
         try:
-            frame = json.loads(line[last + len(self._mark):].decode("utf-8"), parse_constant=_refuse)
+            frame = _JSON.decode(line[last + len(self._mark):].decode("utf-8"))
         except (ValueError, RecursionError):
             frame = None
         if isinstance(frame, dict):
@@ -186,3 +186,6 @@ class FrameReader:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse)  # json.loads would make one for each frame

@@ -62,6 +62,16 @@ def test_an_ansible_list_whose_groups_go_in_a_circle_ends():
     assert by_name(ansible.parse_list(json.dumps(circle), "inv.json"))["h"].groups == ("a", "b")
 
 
+@pytest.mark.parametrize("group", ['{"hosts": 1e999}', '{"children": 7}', '{"hosts": {"h": 1}}', '{"children": [["a"], {}, "b"]}', '"b"'])
+def test_a_group_of_an_ansible_list_that_is_of_another_shape_holds_nobody(group):
+    assert ansible.parse_list(f'{{"_meta": {{"hostvars": {{"h": {{}}}}}}, "a": {group}}}', "inv.json")[0].groups == ()
+
+
+def test_groups_of_an_ansible_list_may_lie_deeper_than_python_goes():
+    deep = {f"g{at}": {"children": [f"g{at + 1}"]} for at in range(1500)} | {"_meta": {"hostvars": {}}, "all": {"children": ["g0"]}, "g1500": {"hosts": ["h"]}}
+    assert by_name(ansible.parse_list(json.dumps(deep), "inv.json"))["h"].groups[-1] == "g1500"
+
+
 @pytest.mark.parametrize("text", ["{", "{}", '{"_meta": []}', "{" * 100_000])
 def test_what_is_no_ansible_list_is_refused_with_the_command_that_makes_one(text):
     with pytest.raises(FleetError, match="inventory") as refused:

@@ -56,7 +56,7 @@ def collect(host: Host) -> Iterator[Fact]:
 
 def parse_chosen(text: str) -> str:
     """Return the word in brackets of a list of choices, else the text itself."""
-    chosen = re.search(r"\[([^\]]+)\]", text)
+    chosen = re.search(r"\[([^\[\]]+)\]", text)
     return chosen.group(1) if chosen else text.strip()
 
 

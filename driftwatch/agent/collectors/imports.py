@@ -83,7 +83,10 @@ def parse_answer(module: str, mark: str, ran: Ran) -> Dict[str, Any]:
     if len(pieces) < 3:
         how = "was ended by signal %d" % -ran.rc if ran.rc < 0 else "ended with exit code %d" % ran.rc
         raise Died("import %s: the interpreter %s without an answer" % (module, how))
-    told = json.loads(pieces[1])
+    try:
+        told = json.loads(pieces[1])
+    except (ValueError, RecursionError):
+        told = None
     if not isinstance(told, dict):
         raise Unreadable("import %s: no answer: %r" % (module, pieces[1][:80]))
     return told

@@ -65,7 +65,7 @@ def _behind(host: Host, path: str) -> Any:
 
 def parse_cache(ran: Ran) -> Dict[str, List[str]]:
     """Return the paths of ``ldconfig -p`` by library name, the first choice first, without those of 32-bit programs and of no family here."""
-    lines = re.findall(r"^\s*(\S+) \(([^)]*)\) => (\S+)\s*$", ran.stdout, re.MULTILINE)
+    lines = re.findall(r"^[ \t]*(\S+) \(([^)\n]*)\) => (\S+)[ \t\r]*$", ran.stdout, re.MULTILINE)
     if ran.rc != 0 or not (lines or "0 libs" in ran.stdout):
         raise Unreadable("ldconfig -p: exit code %d: %s" % (ran.rc, (ran.stderr.strip() or ran.stdout.strip() or "no text")[:200]))
     found: Dict[str, List[str]] = {}
@@ -142,7 +142,7 @@ def parse_version(text: str) -> str:
     found: Optional[Any] = None
     try:
         found = json.loads(text)["cuda"]["version"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         found = None
     if not isinstance(found, str):
         raise Unreadable("version.json: no version of CUDA in %r" % text[:80])

@@ -87,7 +87,8 @@ def _settings(host: Host, top: str, path: str) -> Iterator[Fact]:
 
 def parse_settings(text: str) -> Dict[str, str]:
     """Return the settings of a file of ``NAME=VALUE`` lines; what stands behind # is no setting."""
-    return dict(re.findall(r"^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*(?:#.*)?$", text, re.MULTILINE))
+    pairs = (line.partition("#")[0].partition("=") for line in text.split("\n"))
+    return {name.strip(): value.strip() for name, mark, value in pairs if mark and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip())}
 
 
 PROBES = (

@@ -173,7 +173,7 @@ def _kernel_gpus(host: Host) -> List[Tuple[str, Optional[str], Optional[str]]]:
 
 def parse_information(text: str) -> Tuple[Optional[str], Optional[str]]:
     """Return UUID and model from the kernel's text about a GPU; None for what it does not know (it prints question marks)."""
-    found = dict(re.findall(r"^([A-Za-z ]+):[ \t]+(\S.*?)\s*$", text, re.MULTILINE))
+    found = dict(re.findall(r"^([A-Za-z ]+):[ \t]+(\S(?:.*\S)?)[^\S\n]*$", text, re.MULTILINE))
     uuid = found.get("GPU UUID", "?")
     return None if "?" in uuid else uuid, found.get("Model")
 

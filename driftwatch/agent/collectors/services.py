@@ -77,7 +77,7 @@ def parse_journal(ran: Ran) -> List[str]:
     """Return the last five different lines of a unit's journal that tell of a trouble, without time, host and PID."""
     if ran.rc != 0 or ("Hint:" in ran.stderr and "-- No entries --" in ran.stdout):
         raise Unreadable("journalctl: exit code %d: %s" % (ran.rc, (ran.stderr.strip() or "no text")[:200]))
-    lines = re.findall(r"^\S.*?\S+\[\d+\]: (.+?)\s*$", ran.stdout, re.MULTILINE)
+    lines = re.findall(r"^\S.*?\S\[\d+\]: (.*\S)[^\S\n]*$", ran.stdout, re.MULTILINE)
     return list(dict.fromkeys(line[:400] for line in lines if TELLING.search(line)))[-5:]
 
 

@@ -94,8 +94,9 @@ def parse_cpuinfo(text: str) -> Tuple[Optional[str], Count]:
     ARM tells no model name: there its implementer and part number are the model.
     """
     fields: Dict[str, List[str]] = {}
-    for name, value in re.findall(r"^([^\t:\n]+?)[ \t]*:[ \t]*(.*)$", text, re.MULTILINE):
-        fields.setdefault(name, []).append(value.strip())
+    for name, mark, value in (line.partition(":") for line in text.split("\n")):
+        if mark:
+            fields.setdefault(name.rstrip(), []).append(value.strip())
     listed = len(fields.get("processor", ()))
     siblings = int(fields.get("siblings", ["0"])[0] or 0)
     count: Count = listed or None

@@ -98,22 +98,26 @@ def parse_list(text: str, where: str) -> tuple[Listed, ...]:
     groups: dict[str, list[str]] = {}
     for group in told:
         if group not in NOT_GROUPS:
-            for host in _hosts(told, group, set()):
+            for host in _hosts(told, group):
                 groups.setdefault(host, []).append(group)
-    names = dict.fromkeys([*variables, *groups, *_hosts(told, "all", set()), *_hosts(told, "ungrouped", set())])
+    names = dict.fromkeys([*variables, *groups, *_hosts(told, "all"), *_hosts(told, "ungrouped")])
     return tuple(_listed(name, variables.get(name), tuple(groups.get(name, ()))) for name in names)
 
 
-def _hosts(told: Mapping[str, Any], group: str, seen: set[str]) -> Iterator[str]:
+def _hosts(told: Mapping[str, Any], group: str) -> Iterator[str]:
     """Yield the hosts of a group and of the groups below it."""
-    if group in seen:
-        return
-    seen.add(group)
-    found = told.get(group)
-    if isinstance(found, dict):
-        yield from (one for one in found.get("hosts") or () if isinstance(one, str))
-        for child in found.get("children") or ():
-            yield from _hosts(told, child, seen)
+    waiting, seen = [group], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            found = _table(told.get(name))
+            yield from _names(found.get("hosts"))
+            waiting += reversed(_names(found.get("children")))
+
+
+def _names(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _listed(name: str, variables: Any, groups: tuple[str, ...]) -> Listed:
