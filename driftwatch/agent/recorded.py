@@ -110,10 +110,9 @@ def load(path: str) -> "RecordedRoot":
         if os.path.isdir(path):
             return _from_folder(path)
         archive, inner = _split(path)
-        entries = _from_zip(archive) if zipfile.is_zipfile(archive) else _from_tar(archive)
+        return _from_entries(path, _from_zip(archive) if zipfile.is_zipfile(archive) else _from_tar(archive), inner)
     except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError) as failed:
         raise Unreadable("%s: no recorded host: %s" % (path, failed)) from None
-    return _from_entries(path, entries, inner)
 
 
 def _split(path: str) -> Tuple[str, str]:
@@ -135,7 +134,14 @@ def _json(path: str, default: Any = None) -> Any:
     if default is not None and not os.path.exists(path):
         return default
     with open(path, "rb") as file:
-        return json.loads(file.read().decode("utf-8", "surrogateescape"))
+        return _told(path, file.read())
+
+
+def _told(name: str, data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8", "surrogateescape"))
+    except RecursionError:
+        raise ValueError("%s is nested too deep" % name) from None
 
 
 def _from_entries(path: str, entries: Dict[str, Entry], inner: str) -> "RecordedRoot":
@@ -144,8 +150,8 @@ def _from_entries(path: str, entries: Dict[str, Entry], inner: str) -> "Recorded
     if len(chosen) != 1:
         raise Unreadable("%s: it holds %d recorded hosts%s: name one of them behind the archive" % (path, len(chosen), "".join(", " + one for one in tops[:8])))
     top = chosen[0]
-    described = json.loads(entries[top + "host.json"][1].decode("utf-8", "surrogateescape"))
-    commands = json.loads(entries[top + "commands.json"][1].decode("utf-8", "surrogateescape")) if top + "commands.json" in entries else []
+    described = _told(top + "host.json", entries[top + "host.json"][1])
+    commands = _told(top + "commands.json", entries[top + "commands.json"][1]) if top + "commands.json" in entries else []
     start = top + "files"
     files = {name[len(start):]: entry for name, entry in entries.items() if name.startswith(start + "/")}
     return RecordedRoot(MemoryTree(files), described, commands)
@@ -180,6 +186,14 @@ def _from_zip(path: str) -> Dict[str, Entry]:
     return entries
 
 
+def _listed(described: Dict[str, Any], key: str) -> Tuple[Any, ...]:
+    """Return a list of a description, () where it is missing; Unreadable where it is something else."""
+    found = described.get(key) or []
+    if not isinstance(found, list):
+        raise Unreadable("%s is no list: %r" % (key, str(found)[:80]))
+    return tuple(found)
+
+
 class RecordedRoot:
     """Answers as the recorded host would: the same methods as :class:`~driftwatch.agent.real.RealRoot`."""
 
@@ -188,12 +202,11 @@ class RecordedRoot:
             raise Unreadable("host.json: no recorded host of format 1")
         self.tree = tree
         self.described = described
-        self.denied = tuple(described.get("denied") or ())
-        self.not_recorded = tuple(described.get("not_recorded") or ())
-        hangs = described.get("hangs") or ()
+        self.denied, self.not_recorded, hangs = (_listed(described, key) for key in ("denied", "not_recorded", "hangs"))
         self.hanging_paths = tuple(one.rstrip("/") for one in hangs if isinstance(one, str))
         self.hanging_commands = tuple(tuple(one) for one in hangs if isinstance(one, list))
-        self.commands = {tuple(map(str, one.get("argv") or ())): one for one in commands if isinstance(one, dict)}
+        asked = commands if isinstance(commands, list) else ()
+        self.commands = {tuple(map(str, _listed(one, "argv"))): one for one in asked if isinstance(one, dict)}
 
     def read(self, path: str, limit: int) -> bytes:
         """Return at most ``limit`` bytes from the start of a file."""

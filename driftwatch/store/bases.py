@@ -5,7 +5,6 @@ The base that this machine last used for a host is kept in a local folder: writi
 
 from __future__ import annotations
 
-import json
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from driftwatch.store.names import slug
 from driftwatch.store.object_names import list_key
 from driftwatch.store.pieces import Flat
 from driftwatch.store.rendering import Rendering
-from driftwatch.store.strict_json import JsonRefused, parse_json
+from driftwatch.store.strict_json import JsonRefused, parse_json, parse_own
 
 MOST_PIECES = 4096
 MOST_BASES = 8
@@ -134,7 +133,7 @@ class Bases:
         path = self.local.root / FOLDER / f"{slug(host)}.json.gz"
         try:
             self.local.admit(path.parent)
-            told = json.loads(pieces.unpack(document.read_bounded(path, LARGEST_BASE, follow=False)))
+            told = parse_own(pieces.unpack(document.read_bounded(path, LARGEST_BASE, follow=False)))
             stem, base = told["stem"], told["base"]
         except (StoreError, ValueError, KeyError, TypeError):
             return None

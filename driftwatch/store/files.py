@@ -23,6 +23,7 @@ from driftwatch.store.names import ALTERED, ID_DIGITS, FileName, compact_time, n
 from driftwatch.store.records import SIGNATURE, Removal, Swept
 from driftwatch.store.rescue import rescue, storing_failed
 from driftwatch.store.slim import Slim, Slimmer
+from driftwatch.store.strict_json import parse_own
 
 HOST_NAME_FILE = "name.json"
 REMOVED = "removed"
@@ -247,7 +248,7 @@ def _host_of(folder: Path) -> str:
     if ALTERED not in folder.name:
         return folder.name
     try:
-        told = json.loads(document.read_bounded(folder / HOST_NAME_FILE, LARGEST_NAME_FILE, follow=False))["host"]
+        told = parse_own(document.read_bounded(folder / HOST_NAME_FILE, LARGEST_NAME_FILE, follow=False))["host"]
     except (StoreError, ValueError, KeyError, TypeError):
         return folder.name
     return told if isinstance(told, str) and slug(told) == folder.name else folder.name

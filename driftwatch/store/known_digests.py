@@ -16,6 +16,7 @@ from driftwatch.model import Snapshot
 from driftwatch.store import document, durable
 from driftwatch.store.errors import NOT_STORED, StoreError
 from driftwatch.store.files import FileStore
+from driftwatch.store.strict_json import parse_own
 
 FOLDER = "state"
 FILE = "sources.json.gz"
@@ -78,7 +79,7 @@ def _parse(data: bytes, host: str) -> Mapping[str, Tree]:
     text = unpacker.decompress(data, LARGEST_TEXT)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("it is cut, or goes on behind its end")
-    told = json.loads(text)
+    told = parse_own(text)
     if told["format"] != FORMAT or told["host"] != host:
         raise ValueError(f"it is of format {told['format']} and of host {told['host']!r}")
     trees: dict[str, Tree] = told["trees"]

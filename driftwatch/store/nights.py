@@ -19,6 +19,7 @@ from driftwatch.store import document, durable
 from driftwatch.store.errors import NOT_STORED, StoreError
 from driftwatch.store.names import compact_time, slug
 from driftwatch.store.rescue import storing_failed
+from driftwatch.store.strict_json import parse_own
 
 FOLDER = "audits"
 TOLD = "told"
@@ -54,8 +55,8 @@ def runs(root: Path) -> tuple[Path, ...]:
 def load_run(path: Path) -> Mapping[str, Any]:
     """Return a stored audit's document. Raises StoreError where it cannot be read."""
     try:
-        found = json.loads(document.read_bounded(path, LARGEST_RUN, follow=False))
-    except (ValueError, RecursionError) as wrong:
+        found = parse_own(document.read_bounded(path, LARGEST_RUN, follow=False))
+    except ValueError as wrong:
         raise StoreError(f"{path.name} is damaged: {wrong}", str(path), "remove it") from None
     if not isinstance(found, dict):
         raise StoreError(f"{path.name} is no audit", str(path), "remove it")
@@ -68,8 +69,8 @@ def load_told(root: Path, host: str) -> Any:
     if not path.exists():
         return None
     try:
-        return json.loads(document.read_bounded(path, LARGEST_TOLD, follow=False))
-    except (ValueError, RecursionError) as wrong:
+        return parse_own(document.read_bounded(path, LARGEST_TOLD, follow=False))
+    except ValueError as wrong:
         raise StoreError(f"{path.name} is damaged: {wrong}", str(path), "remove it: the next audit then tells everything again") from None
 
 

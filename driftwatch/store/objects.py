@@ -24,7 +24,7 @@ from driftwatch.store.object_labels import ObjectLabels
 from driftwatch.store.pieces import Flat, Patch
 from driftwatch.store.records import SIGNATURE, Removal, Swept
 from driftwatch.store.slim import Slim
-from driftwatch.store.strict_json import JsonRefused, parse_json
+from driftwatch.store.strict_json import JsonRefused, parse_json, parse_own
 from driftwatch.store.sweeping import sweep_lists
 
 READ_AHEAD = 64
@@ -167,7 +167,7 @@ class ObjectStore:
         if ALTERED not in folder:
             return folder
         try:
-            told = json.loads(self.bucket.read(f"{names.HOSTS}/{folder}/{names.NAME}") or b"")["host"]
+            told = parse_own(self.bucket.read(f"{names.HOSTS}/{folder}/{names.NAME}") or b"")["host"]
         except (ValueError, KeyError, TypeError):
             return folder
         return told if isinstance(told, str) and slug(told) == folder else folder

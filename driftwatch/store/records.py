@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from driftwatch.store.strict_json import parse_own
+
 SIGNATURE = ".sig"
 LARGEST_LABEL = 1 << 16
 LARGEST_REMOVAL = 32 << 20
@@ -67,7 +69,7 @@ def parse_removal(data: bytes) -> Removal:
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    told = json.loads(data)
+    told = parse_own(data)
     if not isinstance(told, dict):
         raise TypeError("it is no object")
     return told

@@ -20,6 +20,7 @@ from driftwatch.store.labels import set_label
 from driftwatch.store.opening import place_digits
 from driftwatch.store.rescue import storing_failed
 from driftwatch.store.seam import Store
+from driftwatch.store.strict_json import parse_own
 
 WISH = ".wish"
 PLACE = "place.json"
@@ -90,7 +91,7 @@ class Spool:
 
 def _wish(kept: FileStore, entry: Entry) -> Wish:
     try:
-        told = json.loads(kept.read_beside(entry, WISH) or b"{}")
+        told = parse_own(kept.read_beside(entry, WISH) or b"{}")
         return Wish(**{key: str(told.get(key, "")) for key in ("label", "note", "by", "why")})
     except (StoreError, ValueError, AttributeError):
         return Wish()
@@ -98,7 +99,7 @@ def _wish(kept: FileStore, entry: Entry) -> Wish:
 
 def _told(path: Path) -> dict[str, object]:
     try:
-        told = json.loads(document.read_bounded(path, LARGEST_WISH, follow=False))
+        told = parse_own(document.read_bounded(path, LARGEST_WISH, follow=False))
     except (StoreError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

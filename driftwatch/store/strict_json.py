@@ -36,6 +36,16 @@ def parse_json(data: bytes) -> Any:
         raise JsonRefused(f"it is nested deeper than {LARGEST_DEPTH}") from None
 
 
+def parse_own(data: bytes) -> Any:
+    """Return what a file holds that a store keeps beside its snapshots, which may be large. Raises JsonRefused where it is no JSON, or too deep for Python."""
+    try:
+        return json.loads(data)
+    except ValueError as wrong:
+        raise JsonRefused(f"it is no JSON: {wrong}") from None
+    except RecursionError:
+        raise JsonRefused("it is nested too deep") from None
+
+
 def _decode(data: bytes) -> str:
     if not data.strip():
         raise JsonRefused("it is empty")

@@ -120,6 +120,19 @@ def test_what_is_no_recorded_host_is_refused_by_name(tmp_path, name):
         load(str(tmp_path / name))
 
 
+@pytest.mark.parametrize("is_packed", [False, True], ids=["folder", "archive"])
+@pytest.mark.parametrize("described", ["{", "[" * 100_000, "[]", '{"format": 2}', '{"format": 1, "denied": "x"}', '{"format": 1, "hangs": 7}'])
+def test_a_description_of_another_shape_is_refused(tmp_path, described, is_packed):
+    folder = as_folder(tmp_path)
+    (folder / "host.json").write_text(described)
+    place = tmp_path / "host.tar" if is_packed else folder
+    if is_packed:
+        with tarfile.open(place, "w") as archive:
+            archive.add(folder, "host")
+    with pytest.raises(Unreadable):
+        load(str(place))
+
+
 def test_an_archive_that_says_it_is_larger_than_a_gibibyte_is_not_read(tmp_path):
     entry = tarfile.TarInfo("h/files/x")
     entry.size = 2 << 30

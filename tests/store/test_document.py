@@ -14,7 +14,7 @@ import pytest
 
 from driftwatch.store import document
 from driftwatch.store.errors import StoreError
-from driftwatch.store.strict_json import JsonRefused, parse_json
+from driftwatch.store.strict_json import JsonRefused, parse_json, parse_own
 
 
 def test_a_snapshot_comes_back_as_it_was_written(snapshot, tmp_path):
@@ -138,3 +138,9 @@ def test_the_worst_files_are_refused_in_little_memory(name, tmp_path):
         resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
 
     assert subprocess.run([sys.executable, "-c", SCRIPT, path], timeout=20, check=False, preexec_fn=limit).returncode == 2
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"a": ' * 100_000, b"", b"{", b"\xff"])
+def test_what_stands_beside_snapshots_is_refused_in_words_however_deep(data):
+    with pytest.raises(JsonRefused):
+        parse_own(data)

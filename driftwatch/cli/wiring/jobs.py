@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from driftwatch.settings import HOST_DEADLINE, utc_now
 from driftwatch.store import keys
 from driftwatch.store.document import read_bounded
 from driftwatch.store.errors import StoreError
+from driftwatch.store.strict_json import parse_own
 from driftwatch.transports.destination import Options, parse_destination
 from driftwatch.transports.jumps import Jumps
 from driftwatch.transports.opening import open_transport
@@ -173,7 +173,7 @@ def _described(path: str) -> Any:
         return recorded.load(path).described
     if not os.path.lexists(Path(path) / DESCRIBED):
         raise StoreError(f"{Path(path).name} is no recorded host: the folder holds no {DESCRIBED}", path, "name a folder or archive with host.json in it")
-    return json.loads(read_bounded(Path(path) / DESCRIBED, LARGEST_DESCRIPTION))
+    return parse_own(read_bounded(Path(path) / DESCRIBED, LARGEST_DESCRIPTION))
 
 
 def _recorded_name(path: str) -> str:
