@@ -21,7 +21,7 @@ from tests.lab.slurm import running_cluster
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))
+SCRIPTS = sorted((EXAMPLES / "slurm").glob("*.sh"))  # what nodes run; a case to read is a script for bash (test_example_runs.py)
 UNITS = sorted((EXAMPLES / "systemd").iterdir())
 PROBES = "--only system --save"
 

@@ -48,7 +48,7 @@ def upstream_of(path: str) -> List[str]:
 def parse_acs(text: str) -> Dict[str, object]:
     """Return for each device in ``lspci -vvv`` the ACS control bits that are on, Unknown where lspci was refused; devices without ACS are left out."""
     found: Dict[str, object] = {}
-    for address, block in re.findall(r"^((?:[0-9a-fA-F]+:)+[0-9a-fA-F]+\.[0-7]) (.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL):
+    for address, block in re.findall(r"^((?:[^\s:]+:)+[^\s:]+\.[0-7]) (.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL):
         full = address if address.count(":") == 2 else "0000:" + address
         control = re.search(r"ACSCtl:\s*(.*)", block)
         if control is not None:
