@@ -122,7 +122,7 @@ class Bucket:
             self._make_above(files, path)
             try:
                 files.pipe_file(path, data, mode="create")
-            except NotImplementedError:
+            except NotImplementedError:  # what fsspec's file systems raise for what they cannot do
                 raise _NotExclusive from None
 
         try:

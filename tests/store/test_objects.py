@@ -171,15 +171,15 @@ def test_a_url_that_nobody_carries_is_told_as_such(url, said, tmp_path):
 
 
 class Limited(MemoryFileSystem):
-    """A file system that has the option to write only what is not there and cannot do it, and that cannot tell of single objects."""
+    """One of fsspec's file systems, with less: it cannot write only what is not there, nor tell of single objects, and refuses both as fsspec's others do."""
 
     def pipe_file(self, path, value, mode="overwrite", **_):
         if mode == "create":
-            raise NotImplementedError
+            raise NotImplementedError("no exclusive writes")
         super().pipe_file(path, value)
 
     def info(self, path, **_):
-        raise NotImplementedError
+        raise NotImplementedError(f"nothing can be told of {path}")
 
 
 @pytest.fixture
