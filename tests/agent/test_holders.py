@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -137,16 +138,18 @@ PROBES = (probe(opens, deadline_s=5.0),)
 
 @pytest.fixture
 def device():
-    """Yield a file of our own that is named as a GPU's device file."""
+    """Yield a file of our own that is named as a GPU's device file; of runs side by side one has such a file at a time."""
     path = Path(f"/dev/nvidia-driftwatch-{os.getpid()}")
+    turn = os.open("/dev", os.O_RDONLY)
     try:
+        fcntl.flock(turn, fcntl.LOCK_EX)
         path.touch()
+        yield path
     except OSError as refused:
         pytest.skip(f"no file can be made in /dev here: {refused}")
-    try:
-        yield path
     finally:
-        path.unlink()
+        path.unlink(missing_ok=True)
+        os.close(turn)
 
 
 def test_a_real_process_that_holds_a_device_is_told_and_the_agents_own_are_not(tmp_path, device):
