@@ -26,14 +26,14 @@ class ModelError(Exception):
     """A document that is no snapshot. The message says what is wrong and at which key."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Known:
     """An answer. ``value`` is a JSON value; ``None`` means that the host is known to have no such thing."""
 
     value: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """No answer: the status (denied, timeout, error, died, lost, not_recorded) and why."""
 

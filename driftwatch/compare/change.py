@@ -10,7 +10,7 @@ from driftwatch.model import Answer
 Kind = Literal["changed", "added", "removed", "unknown"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """One fact that is not the same on both sides.
 
