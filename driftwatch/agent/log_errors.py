@@ -12,6 +12,7 @@ from .typed import List, NamedTuple, Optional, Tuple
 LONGEST = 500
 LINE = 8000
 IDLE_WITHIN = 4000
+EXCEPTION = 2.0
 KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
     ("oom", re.compile(
         r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
@@ -26,7 +27,8 @@ KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
         r"|CUDA driver version is insufficient|fallen off the bus|devices? (?:is|are) (?:busy or )?unavailable|system not yet initialized|\bXid\b"
         r"|cudaError(?:SystemNotReady|SystemDriverMismatch|NoDevice|DevicesUnavailable)", re.IGNORECASE)),
     ("hang", re.compile(
-        r"watchdog|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
+        r"watchdog|^Timeout \(\d+:\d\d:\d\d\)!"
+        r"|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
         r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block"
         r"|Timed out after .{1,20} seconds waiting for|Health check failed\b.*couldn't get a response", re.IGNORECASE)),
 )
@@ -48,6 +50,8 @@ _WRAPPER = re.compile(
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
+_ARGUMENTS = re.compile(r"server_args=|\bNamespace\(|\bnon-default args\b")  # what a server was given: names of limits and timeouts, no error
+_NEVER_SERVED = re.compile(r"Initialization failed\b.{0,20}warm-?up|warm-?up error", re.IGNORECASE)  # SGLang listens before it asks itself for the first time
 _IDLE = re.compile(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
 _CHAIN = re.compile(r"was the direct cause of|another exception occurred")
 SERVED = re.compile(
@@ -113,7 +117,7 @@ def kind_of(line: str) -> str:
 
 def failure_in(text: str) -> Optional[Failure]:
     """Return why the run that a log tells of failed, or None where it tells of no failure after which nothing was served."""
-    was_ready = READY.search(text) is not None
+    was_ready = READY.search(text) is not None and _NEVER_SERVED.search(text) is None
     served = max((found.end() for found in SERVED.finditer(text)), default=0)
     candidates, ranks = _candidates(text[served:], max((found.start() for found in PROGRESS.finditer(text, served)), default=served) - served)
     if not candidates:
@@ -127,7 +131,7 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
     found: List[_Candidate] = []
     ranks: List[str] = []
     place = idle_until = 0
-    is_chained = False
+    is_chained = had_told = False  # who is killed after he told why was ended for that
     for whole in text.splitlines(keepends=True):
         if HINT.search(whole):
             raw = whole[:LINE]
@@ -136,7 +140,8 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
                 found[-1] = found[-1]._replace(line=found[-1].line + " " + line)
             is_chained = is_chained or _CHAIN.search(line) is not None
             idle_until = place + IDLE_WITHIN if _IDLE.match(line) else idle_until
-            weight = _weight(raw, line) - (1.5 if place < progressed else 0)
+            weight = min(_weight(raw, line), 1.0 if line == "Killed" and had_told else 3.0) - (1.5 if place < progressed else 0)
+            had_told = had_told or weight >= EXCEPTION
             is_idle = weight > 0 and place < idle_until
             if weight > 0 and not is_idle and not (is_chained and found and weight <= found[-1].weight):
                 found.append(_Candidate(weight, place, line))
@@ -151,6 +156,8 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
 def _weight(raw: str, line: str) -> float:
     """Return how telling a line is: 3 names its kind, 2.5 a hang (often only what follows another failure), 2 an exception, 1 a wrapper, 0 no error."""
     is_exception = _EXCEPTION.match(line) is not None or _ABRUPT.match(line) is not None
+    if not is_exception and _ARGUMENTS.search(raw):
+        return 0.0
     if not is_exception and not _LEVEL.match(raw) and not (_ERRNO.search(line) and "rror" in line) and kind_of(line) != "hang":
         return 0.0
     if _WRAPPER.search(line):
@@ -158,4 +165,4 @@ def _weight(raw: str, line: str) -> float:
     kind = kind_of(line)
     if kind:
         return 2.5 if kind == "hang" else 3.0
-    return 2.0 if is_exception or _ERRNO.search(line) else 0.5
+    return EXCEPTION if is_exception or _ERRNO.search(line) else 0.5

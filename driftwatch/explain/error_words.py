@@ -17,9 +17,10 @@ _CHARACTERS = r"LANG|LANGUAGE|LC_\w+|PYTHON(IOENCODING|UTF8|COERCECLOCALE)"
 _LOADER = r"LD_\w+|PYTHONPATH|PYTHONHOME|\w*_SO_PATH|CUDA_(HOME|PATH)|CONDA_\w+|VIRTUAL_ENV"
 _DEVICES = r"\w*VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NVIDIA_DRIVER_CAPABILITIES"
 _TRANSPORT = r"(NCCL|GLOO|UCX|TP|NVSHMEM)_\w*(SOCKET|IFNAME|IB|HCA|NET|GID|P2P|SHM|DEVICES)\w*|MASTER_\w+"
+_PROXY = r"(HTTPS?|ALL|NO|FTP)_PROXY|(https?|all|no|ftp)_proxy"
 _HUB = (
-    r"(HF_HUB|TRANSFORMERS|HF_DATASETS)_OFFLINE|HF_(HOME|ENDPOINT|HUB_CACHE)|TRANSFORMERS_CACHE|\w*MODELSCOPE\w*|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_\w+"
-    r"|REQUESTS_CA_BUNDLE")
+    r"(HF_HUB|TRANSFORMERS|HF_DATASETS)_OFFLINE|HF_(HOME|ENDPOINT|HUB_CACHE)|TRANSFORMERS_CACHE|\w*MODELSCOPE\w*|SSL_CERT_\w+|REQUESTS_CA_BUNDLE"
+    rf"|{_PROXY}")
 _FOLDERS = r"\w*CACHE\w*|\w*TMPDIR|TMP|TEMP|FLASHINFER_WORKSPACE_BASE|TORCH_EXTENSIONS_DIR"
 _STEERED = tuple((re.compile(names), re.compile(words)) for names, words in (
     (_CHARACTERS, r"Unicode(?:En|De)codeError|codec can't|locale\.Error|charmap"),
@@ -29,6 +30,7 @@ _STEERED = tuple((re.compile(names), re.compile(words)) for names, words in (
     (r"(OMP|MKL|OPENBLAS|KMP|GOMP|NUMEXPR)_\w+", r"can't start new thread|Thread creation failed|libgomp|OMP:|OpenBLAS"),
     (r"PYTORCH_(\w+_)?ALLOC_CONF|\w*PREALLOC\w*", r"out of memory|allocat|CUDAPluggable|expandable|cuMem|custom_all_?reduce|IPC|invalid argument"),
     (_HUB, r"huggingface|LocalEntryNotFound|disk cache|outgoing traffic|offline mode|couldn't connect|Max retries|CERTIFICATE|not a valid model identifier"),
+    (_PROXY, r"Response \[50[234]\]|status(?:_code| code)?\W{0,4}50[234]|[Pp]roxy|Bad Gateway|Gateway Time-?out|Connection refused|name resolution|warm-?up"),
     (_FOLDERS, r"No space left|Permission denied|Read-only file system|Stale file handle|\.cache/"),
     (r"\w*ATTENTION_BACKEND|\w*_USE_\w+", r"[Bb]ackend"),
 ))

@@ -96,6 +96,7 @@ _VARIABLES = _table(
     loader=r"LD_\w+ PYTHON(PATH|HOME|NOUSERSITE|USERBASE) VIRTUAL_ENV CONDA_\w+ PATH \w*_SO_PATH CUDA_(HOME|PATH) CUDNN_\w*PATH TORCH_(LIB|HOME)",
     transport=r"(NCCL|UCX|NVSHMEM|GLOO|MC|MOONCAKE|NIXL|FI|IBV|MLX5|RDMA|OMPI|RCCL)_\w+ MASTER_(ADDR|PORT) TORCH_NCCL_\w+ TP_SOCKET_IFNAME",
     threads=r"(OMP|MKL|OPENBLAS|NUMEXPR|KMP|GOMP|TBB|BLIS)_\w+ TORCH_NUM_THREADS",
+    proxy=r"(HTTPS?|ALL|NO|FTP)_PROXY (https?|all|no|ftp)_proxy",
     caches=r"\w*CACHE\w* HF_HOME FLASHINFER_WORKSPACE_BASE TORCH_EXTENSIONS_DIR \w*TMPDIR TEMP TMP",
     framework=r"""
         (SGLANG|SGL|VLLM|FLASHINFER|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|TRTLLM|TLLM|DG|DEEP|CUTE|TILELANG|TVM|CUBLAS|CUDNN)\w*
@@ -154,7 +155,7 @@ def argument_family(name: str) -> str:
 
 
 def variable_family(name: str) -> str:
-    """Return the family of an environment variable: harmless, allocator, devices, loader, transport, threads, caches, framework or other."""
+    """Return the family of an environment variable: harmless, allocator, devices, loader, transport, threads, proxy, caches, framework or other."""
     return _first(_VARIABLES, name)
 
 

@@ -70,7 +70,7 @@ OF_PROCESSES = (
     Limit(
         "address space limit",
         "address_space_bytes",
-        _text(r"cannot allocate memory|\bENOMEM\b|std::bad_alloc|MemoryError"),
+        _text(r"cannot allocate memory|\bENOMEM\b|std::bad_alloc|(?<!OutOf)MemoryError"),
         "bytes",
         1 << 38,
         1 << 50,

@@ -75,6 +75,11 @@ class Said:
         found = found or [name for name in self.installed if speaks_with(text, name) and has_moved(self.case, name)]
         return frozenset(found) if len(found) <= _RARE else frozenset()
 
+    @cached_property
+    def moved_and_named(self) -> frozenset[str]:
+        """Return those of the named that moved: then what raised need not be asked whose victim it is."""
+        return frozenset(name for name in self.named if has_moved(self.case, name))
+
 
 def mentions(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
     """Yield what the error says of one distribution, as terms that rest on these facts."""
@@ -112,7 +117,9 @@ def _in_trace(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
 
 
 def _needed(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
-    """Yield that what raised requires it directly, where it did not move itself: the one that raises is often the victim."""
+    """Yield that what raised requires it directly, where it did not move itself: the one that raises is often the victim, unless the error tells of whom."""
+    if said.moved_and_named:
+        return
     absent = missing_module(said.case.text)
     if absent and not any(is_import_of(absent, one) for one in (name, *said.still_raisers)):
         return

@@ -39,7 +39,8 @@ def names_value(text: str, value: object) -> bool:
 
 def names_path(text: str, value: object) -> bool:
     """Tell whether a text holds a folder or a file that a value names, of two and more parts: no other thing is called so."""
-    return isinstance(value, str) and any(part.count("/") > 1 and part.rstrip("/") in text for part in value.split(":") if part.startswith("/"))
+    parts = value.split(":") if isinstance(value, str) else []
+    return any(part.count("/") > 1 and part.rstrip("/") in text for part in parts if part.startswith("/") and not part.startswith("//"))
 
 
 def code_of(trace: str, name: str, value: object) -> str:

@@ -38,6 +38,14 @@ def parse_release(text: str) -> Release | Unknown:
     return (*version.release, 0, 0, 0)[:3]
 
 
+def is_unreleased(version: object) -> bool:
+    """Tell whether a version is that of a nightly, a candidate or another build before a release (PEP 440)."""
+    try:
+        return isinstance(version, str) and Version(version).is_prerelease
+    except InvalidVersion:
+        return False
+
+
 def found_in(table: Sequence[Span[Kept]], release: Release | Unknown) -> Kept | Unknown:
     """Return what a table holds for a release, or between which releases it lies that were not read."""
     if isinstance(release, Unknown):

@@ -110,6 +110,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
+        "unreleased": 0.6,
     },
     "relations of packages": {
         "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
@@ -203,6 +204,7 @@ VARIABLE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "devices": {"*": 0.9, "startup-crash": 1.6, "oom": 1.2, "hang": 0.9, "device-lost": 1.0},
     "allocator": {"*": 0.6, "oom": 1.9, "startup-crash": 1.1, "runtime-crash": 0.8},
     "threads": {"*": 0.2, "slow": 1.6},
+    "proxy": {"*": 0.2, "startup-crash": 0.6, "hang": 0.6, "import-error": -1.5, "oom": -2.0, "wrong-output": -2.0, "accuracy": -2.0, "device-lost": -2.0},
     "caches": {"*": 0.3, "wrong-output": 1.0, "slow": 0.6, "startup-crash": 0.6},
     "framework": {"*": 0.9, "slow": 1.2, "wrong-output": 1.2, "accuracy": 1.2},
     "harmless": {"*": -2.2},

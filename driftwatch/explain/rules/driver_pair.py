@@ -18,6 +18,10 @@ _SAYS_SO = re.compile(
     r"driver/library version mismatch|couldn't communicate with the nvidia driver|nvml.*(?:18|mismatch)|"
     r"unsupported display driver|no nvidia driver|no cuda-capable", re.IGNORECASE,
 )
+_TOO_OLD = re.compile(
+    r"unsupported toolchain|UNSUPPORTED_?PTX|driver version is insufficient|driver (?:on your system )?is too old|newer (?:NVIDIA )?driver"
+    r"|forward compatibility was attempted|COMPAT_NOT_SUPPORTED|driver does not support", re.IGNORECASE,
+)
 DRIVER = Subject("driver", "NVIDIA driver")
 
 
@@ -35,6 +39,12 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield _moved(case)
     else:
         yield from _same(case)
+
+
+def weigh_told(case: Case) -> Iterator[Finding]:
+    """Yield a driver that moved where no loaded module is known, only the version that a tool printed."""
+    if case.known(MODULE) is None and case.has_moved("driver/version"):
+        yield _moved(case)
 
 
 def odd_ones(case: Case, side: SideName) -> dict[str, str]:
@@ -107,6 +117,8 @@ def _moved(case: Case) -> Evidence:
     change = next(case.moved(MODULE, "driver/version"), None)
     if change is not None:
         terms.append(term("driver moved", "the whole driver is of another version", (change.path,)))
+    if _TOO_OLD.search(case.text):
+        terms.append(term("text fits", "the error is that of a driver older than what the CUDA code was built with", terms[0].facts if terms else ()))
     if flavour is not None:
         terms.append(term("flavour moved", f"the module is of another kind: {moved(*(case.known(flavour.path) or (None, None)))}", (flavour.path,)))
     shown = change or flavour
@@ -123,4 +135,7 @@ def _same(case: Case) -> Iterator[Finding]:
     yield RuledOut(DRIVER, f"{case.value('bad', MODULE)} on both sides: {listed(['loaded module', *(OTHERS[path] for path in paths[1:])])}", tuple(paths))
 
 
-RULES = (Rule("driver_pair", needs=(), weigh=weigh, blames=("driver", "kernel-module"), needs_bad=(MODULE,)),)
+RULES = (
+    Rule("driver_pair", needs=(), weigh=weigh, blames=("driver", "kernel-module"), needs_bad=(MODULE,)),
+    Rule("driver_told", needs=(), weigh=weigh_told, blames=()),
+)

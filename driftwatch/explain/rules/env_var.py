@@ -27,6 +27,7 @@ _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
     "devices": "it decides which GPUs a process sees", "allocator": "it steers how GPU memory is taken",
     "threads": "it sets how many threads a library starts", "caches": "it says where compiled code and files are kept",
+    "proxy": "HTTP requests go by it, those of a server to itself too",
     "framework": "the server or a library of it reads it", "harmless": "it steers no work of the server",
 }
 
@@ -65,13 +66,19 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
     value = change.bad.value if isinstance(change.bad, Known) else None
     if names_variable(case.text, name):
         yield term("named in the error", "the error text names it", facts)
-    elif family != "harmless" and names_value(case.text, value):
+    elif family != "harmless" and names_value(case.text, value) and not _is_of_named(case, value):
         yield term("path named" if names_path(case.text, value) else "value named", "the error text names its new value", facts)
     elif fits:
         yield term("words of its work", "the error speaks of the work that it steers", facts)
     if change.kind == "added" and is_workaround(name):
         yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
     yield from _whose(case, change)
+
+
+def _is_of_named(case: Case, value: Any) -> bool:
+    """Tell whether a value is, or is part of, that of a moved variable that the error text names: then the text quotes that one's."""
+    named = (change.bad.value for change in case.moved(*GLOBS) if isinstance(change.bad, Known) and names_variable(case.text, change.path.rsplit("/", 1)[1]))
+    return any(isinstance(one, str) and str(value) in one for one in named)
 
 
 def _told(good: Any, bad: Any) -> str:
