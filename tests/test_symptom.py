@@ -68,6 +68,24 @@ def test_a_log_that_ends_in_the_middle_of_loading_shows_a_hang():
     assert classify(START + "[2026-02-26 10:20:11 TP0] Load weight begin. avail mem=94.50 GB\n").klass == "hang"
 
 
+def test_what_a_server_was_given_is_no_error():
+    assert classify("server_args=ServerArgs(model_path='m', watchdog_timeout=300, soft_watchdog_timeout=None)\n") is None
+    given = "INFO 02-12 10:31:07 api_server.py:839] args: Namespace(model='m', watchdog_timeout=300)\n"
+    assert classify(given + "ValueError: no such model\n").signature == "ValueError: no such model"
+
+
+def test_who_is_killed_after_he_told_why_was_ended_for_that():
+    listens = START + "INFO:     Uvicorn running on http://0.0.0.0:30000 (Press CTRL+C to quit)\n"
+    error = "AssertionError: res=<Response [502]>, res.text=''"
+    symptom = classify(f"{listens}[2026-02-26 15:12:35] Initialization failed. warmup error: Traceback (most recent call last):\n{error}\n\nKilled\n")
+    assert (symptom.klass, symptom.signature) == ("startup-crash", error)
+    assert classify(START + "Killed\n").klass == "oom"
+
+
+def test_the_stacks_that_faulthandler_writes_after_a_time_show_a_hang():
+    assert classify('Timeout (0:02:00)!\n  File ".../torch/utils/file_baton.py", line 50 in wait\n').klass == "hang"
+
+
 def test_one_line_that_a_user_pastes_is_enough():
     assert classify("RuntimeError: Not enough memory").klass == "oom"
 

@@ -17,6 +17,7 @@ DEPTH = 16
 MIXED_NS = 6 * 3600 * 10**9
 _OBJECT = re.compile(r"\.(?:so|o|cubin|hsaco|a)\Z")
 _EMPTY_ON_PURPOSE = re.compile(r"(?:\.lock|/lock|\A\.?lock|\.log|/?__init__\.py|py\.typed|\.tmp|\.pid)\Z")
+LOCK = "lock"  # what a builder makes and removes when it is done (torch.utils.file_baton); files called ``*.lock`` stay for ever by design
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+[\w.+-]*\Z|(?:py|cp|cu|sm_?)\d+\w*\Z|\d{2,3}[a-z]?\Z")
 
 
@@ -29,6 +30,7 @@ class Tally:
         self.newest: Optional[int] = None
         self.empty: List[str] = []
         self.damaged: List[str] = []
+        self.locks: List[str] = []
         self.mixed: Dict[str, int] = {}
         self.versions: Set[str] = set()
         self.unread: List[str] = []
@@ -38,7 +40,7 @@ class Tally:
         """Return all of it as JSON."""
         whole = sorted(one for one in self.versions if not any(other.startswith(one + "/") for other in self.versions))
         return {"path": path, "files": self.files, "bytes": self.bytes, "oldest": self.oldest, "newest": self.newest, "empty": self.empty,
-                "damaged": self.damaged, "mixed": self.mixed, "versions": whole, "unread": self.unread, "cut": self.cut}
+                "damaged": self.damaged, "locks": self.locks, "mixed": self.mixed, "versions": whole, "unread": self.unread, "cut": self.cut}
 
 
 def look(host: Host, is_late: Callable[[], bool], _base: str, wanted: List[Tuple[str, List[str], bool]], others: List[str]) -> Dict[str, Any]:
@@ -108,6 +110,8 @@ def _folder(host: Host, tally: Tally, where: Tuple[str, str], entries: List[Tupl
         if stat.mtime_ns is not None:
             tally.oldest = stat.mtime_ns if tally.oldest is None else min(tally.oldest, stat.mtime_ns)
             tally.newest = stat.mtime_ns if tally.newest is None else max(tally.newest, stat.mtime_ns)
+        if name == LOCK:
+            _note(tally.locks, path)
         if stat.size == 0 and not _EMPTY_ON_PURPOSE.search(path):
             _note(tally.empty, path)
         elif tally.reads < MOST_READS and stat.size and (name.endswith(".json") or _OBJECT.search(name)):

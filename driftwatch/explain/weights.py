@@ -110,7 +110,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
-        "unreleased": 0.6,
+        "unreleased": 1.0,
     },
     "relations of packages": {
         "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
@@ -120,7 +120,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "caches and plain files": {
         "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4, "file moved": 1.6, "file cut": 1.4,
-        "file outside packages": 0.4, "file cut off": 3.2, "names a cache": 0.8, "cache cut, before unknown": -0.6,
+        "file outside packages": 0.4, "file cut off": 3.2, "lock left": 1.8, "names a cache": 0.8, "cache cut, before unknown": -0.6,
     },
     "rivals": {"nothing else differs": 1.4, "few others differ": 0.5, "stands out": 0.8},
     "peers": {"odd among its peers": 0.8},  # at most: an innocent difference is as rare among peers as a guilty one

@@ -73,8 +73,8 @@ def listed(names: Iterable[str], most: int = 4) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """Return a command line that a shell reads as these words."""
-    return " ".join(shlex.quote(word) for word in words)
+    """Return a command line that a shell reads as these words; ``~/`` at the beginning of one stays the home."""
+    return " ".join(f"~/{shlex.quote(word[2:])}" if word[:2] == "~/" and word[2:] else shlex.quote(word) for word in words)
 
 
 def utc_minute(nanoseconds: Any) -> str:

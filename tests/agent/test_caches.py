@@ -77,6 +77,11 @@ def test_an_empty_and_a_cut_file_of_a_cache_are_named_and_lock_files_are_not(tmp
     assert facts["caches/triton/damaged_files"] == ["B/k.json: ends in the middle", "C/k.cubin: NUL bytes"]
 
 
+def test_a_lock_that_its_maker_removes_is_named_and_one_that_stays_by_design_is_not(tmp_path):
+    left = {"/srv/.cache/torch_extensions/py312_cu128/ops/lock": "", "/srv/.cache/torch_extensions/py312_cu128/ops/ops.lock": ""}
+    assert facts_of(served(tmp_path, left))["caches/torch_extensions/lock_files"] == ["py312_cu128/ops/lock"]
+
+
 def test_a_cache_that_is_not_there_tells_nothing_and_one_nobody_looked_at_is_unknown(tmp_path):
     assert "caches" not in facts_of(served(tmp_path / "a"))
     assert facts_of(served(tmp_path / "b", not_recorded=["/srv"]))["caches"].status == "not_recorded"

@@ -12,6 +12,7 @@ NAME is triton, inductor, flashinfer, flashinfer_cubin, sglang, sglang_jit, deep
 | caches/NAME/newest (volatile) | the same of the newest |
 | caches/NAME/empty_files | names of files of zero bytes, lock files and the like left out, the first 20 |
 | caches/NAME/damaged_files | names of .json files that end in the middle and objects that begin with NUL bytes, and which of both, the first 20 |
+| caches/NAME/lock_files | files called ``lock``, which whoever builds there makes and removes again, the first 20 |
 | caches/NAME/mixed_ages | {folder: hours between its oldest and newest object}, where one folder is one build and they are over 6 hours apart |
 | caches/NAME/versions | version keys in folder names, such as ``0.6.3/120a`` |
 | caches/NAME/unread | folders that could not be listed, and why |
@@ -41,6 +42,7 @@ _CONFIG = r"(?:\S*/configs/)?(\S+?\.json)"
 _USED = re.compile(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
 _MISSING = re.compile(r"Config file not found at (?:\[')?" + _CONFIG)
 _FALLBACK = re.compile(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
+NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"))
 _DEFAULT = re.compile(r"Using default MoE (?:kernel )?config")
 
 
@@ -110,7 +112,7 @@ def _told(top: str, answer: Dict[str, Any], because: str) -> Iterator[Fact]:
     for key in ("oldest", "newest"):
         if answer[key] is not None:
             yield top + "/" + key, unknown if partly else iso(answer[key] // 10**9)
-    for key, name in (("empty", "empty_files"), ("damaged", "damaged_files"), ("mixed", "mixed_ages"), ("versions", "versions")):
+    for key, name in NAMED:
         if answer[key] or partly:
             yield top + "/" + name, answer[key] or unknown
     if answer["unread"]:

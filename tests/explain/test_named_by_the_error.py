@@ -1,0 +1,70 @@
+"""What the error itself names comes before what is near to it: moved packages, a variable and those that share its value, the driver, GPU memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftwatch.explain.naming import names_path
+from driftwatch.explain.releases import is_unreleased
+from driftwatch.model import Symptom
+from tests.explain.cases import package, snapshot, suspect, told
+
+NEEDS = {"requires": ["openai", "cbor2", "numpy"]}
+
+
+def test_a_package_that_moved_and_is_named_comes_before_others_that_the_raiser_needs():
+    good = snapshot({**package("vllm", "0.9", **NEEDS), **package("openai", "1.99.9"), **package("numpy", "2.2.0"), **package("cbor2", "5.6")})
+    bad = snapshot({**package("vllm", "0.9", **NEEDS), **package("openai", "1.100.1"), **package("numpy", "2.2.6"), **package("cbor2", "5.7")})
+    error = Symptom("import-error", "ImportError: cannot import name 'TextConfig' from 'openai.types.responses' (/x/site-packages/openai/types/__init__.py)")
+    assert told(good, bad, error).suspects[0].subject.name == "openai"
+
+
+def test_memory_that_a_gpu_lacks_is_no_limit_of_the_address_space():
+    sides = snapshot(package("torch", "2.1")), snapshot(package("torch", "2.2"))
+    texts = ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.", "MemoryError: Unable to allocate 3 GiB")
+    found = [suspect(told(*sides, Symptom("oom", text)), "limit", "address space limit") is not None for text in texts]
+    assert found == [False, True]
+
+
+PTX = "torch.AcceleratorError: CUDA error: the provided PTX was compiled with an unsupported toolchain."
+
+
+@pytest.mark.parametrize(("text", "strength"), [(PTX, "likely"), ("RuntimeError: something else", "weak")])
+def test_a_driver_that_only_a_tool_printed_is_a_suspect_and_more_so_where_the_error_is_of_an_old_one(text, strength):
+    good, bad = (snapshot({"driver/version": version, **package("rich", release)}) for version, release in (("575.57.08", "14.0"), ("550.144.03", "14.1")))
+    found = suspect(told(good, bad, Symptom("runtime-crash", text)), "driver", "NVIDIA driver")
+    assert (found.good, found.bad, found.strength) == ("575.57.08", "550.144.03", strength)
+
+
+URI = "ValueError: ROUTER_PORT 'tcp://10.96.193.120:6785' appears to be a URI."
+
+
+def test_of_variables_with_one_value_the_one_that_the_error_names_comes_first():
+    more = {"env/VLLM_ROUTER_PORT_6785_TCP": "tcp://10.96.193.120:6785", "env/VLLM_ROUTER_SERVICE_HOST": "10.96.193.120"}
+    found = told(snapshot({}), snapshot({"env/ROUTER_PORT": "tcp://10.96.193.120:6785", **more}), Symptom("startup-crash", URI))
+    assert found.suspects[0].subject.name == "ROUTER_PORT"
+    assert found.suspects[0].confidence > found.suspects[1].confidence + 0.2
+
+
+def test_an_address_is_no_path():
+    assert not names_path(URI, "tcp://10.96.193.120:6785")
+
+
+@pytest.mark.parametrize(("error", "is_first"), [("AssertionError: res=<Response [502]>, res.text=''", True), ("ImportError: undefined symbol: x", False)])
+def test_a_proxy_is_suspected_where_a_request_failed(error, is_first):
+    bad = snapshot({**package("rich", "14.1"), "env/http_proxy": "http://10.0.0.9:3128"})
+    found = told(snapshot(package("rich", "14.0")), bad, Symptom("startup-crash", error))
+    assert (found.suspects[0].subject.name == "http_proxy" and found.suspects[0].strength != "weak") is is_first
+
+
+@pytest.mark.parametrize(
+    ("version", "is_one"), [("2.3.0.dev20231210+cu121", True), ("0.5.0rc1", True), ("2.9.0+cu128", False), ("0.4.6.post1", False), (None, False)])
+def test_a_build_before_a_release_is_known_by_its_version(version, is_one):
+    assert is_unreleased(version) is is_one
+
+
+def test_a_nightly_that_replaced_a_release_weighs_more_than_a_release():
+    def found(version):
+        return suspect(told(snapshot(package("torch", "2.1.2")), snapshot(package("torch", version)), Symptom("hang")), "package", "torch").confidence
+
+    assert found("2.3.0.dev20231210") > found("2.3.0")
