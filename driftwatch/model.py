@@ -19,6 +19,7 @@ ANSWERED = ("ok", "absent")
 SOURCES = (
     "snapshot", "recorded-host", "sglang-check-env", "torch-collect-env", "vllm-collect-env", "pip-list", "pip-freeze", "pip-inspect", "conda-list",
     "uv-pip-list", "nvidia-smi", "flashinfer-collect-env", "transformers-env", "env", "server-log", "transcript", "nvidia-bug-report", "docker-inspect",
+    "ds-report", "xformers-info", "conda-env-export", "pixi-list", "poetry-show", "docker-compose",
 )
 
 
@@ -26,14 +27,14 @@ class ModelError(Exception):
     """A document that is no snapshot. The message says what is wrong and at which key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Known:
     """An answer. ``value`` is a JSON value; ``None`` means that the host is known to have no such thing."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unknown:
     """No answer: the status (denied, timeout, error, died, lost, not_recorded) and why."""
 

@@ -34,6 +34,9 @@ _VLLM = """
     tp=tensor_parallel_size pp=pipeline_parallel_size dp=data_parallel_size dcp=decode_context_parallel_size q=quantization O=compilation_config
     cc=compilation_config
 """
+_MANY = re.compile(r"served_model_name|allowed_|lora_|\w+_(?:adapters|processors|patterns)|middleware")  # take values with a slash
+_SWITCH = re.compile("enable_|disable_|no_|trust_|enforce_")
+_PATH = re.compile(r"[\w.~-]*/[\w./~@:+-]+\Z")
 _ALIASES = {framework: dict(one.split("=") for one in text.split()) for framework, text in (("sglang", _SGLANG), ("vllm", _VLLM))}
 
 
@@ -140,6 +143,8 @@ def _add(given: Dict[str, Any], name: str, values: List[str]) -> None:
 def _with_loose(framework: str, given: Dict[str, Any], loose: List[str]) -> Dict[str, Any]:
     """Return the arguments with those that have no name: the model of ``serve MODEL``, else ``positional``."""
     model = {"vllm": "model", "sglang": "model_path"}.get(framework)
+    if model and model not in given and not loose:
+        loose = _swallowed(given)
     if loose and model and model not in given:
         given[model] = loose.pop(0)
     if loose:
@@ -148,6 +153,20 @@ def _with_loose(framework: str, given: Dict[str, Any], loose: List[str]) -> Dict
         for name in [one for one in given if one.startswith("no_") and given[one] is True]:
             given[name[3:]] = not given.pop(name)
     return given
+
+
+def _swallowed(given: Dict[str, Any]) -> List[str]:
+    """Return the model that stands behind a switch or behind the one value of an option, taken out of it; empty where no word looks like one.
+
+    A command line alone does not tell how many values an option takes; a word with a slash behind one that has none is no second value.
+    """
+    for name, value in given.items():
+        words = value if isinstance(value, list) else [value]
+        is_free = "/" not in words[0] if len(words) == 2 else len(words) == 1 and _SWITCH.match(name)  # an option and its one value
+        if is_free and isinstance(words[-1], str) and _PATH.match(words[-1]) and not _MANY.match(name):
+            given[name] = words[0] if words[1:] else True
+            return words[-1:]
+    return []
 
 
 def title_of(text: str) -> Optional[Tuple[str, str]]:

@@ -29,6 +29,7 @@ _PARAMETER = re.compile(rb"([(,] ?\*{0,2}\w+): (?:%b)(?=[,)]| =)" % _TYPE)
 _FUNCTION = re.compile(rb"^( *)def .*\n(?:(?:\1[ \t].*)?\n)*", re.MULTILINE)
 _VARIABLE = re.compile(rb"\n( +[\w.]+): (?:%b) = " % _TYPE)
 _INDENT = re.compile(rb"^(?: {4})+", re.MULTILINE)
+_LONG_TEXT = re.compile(rb'("""(?:[^\\]|\\.)*?""")', re.DOTALL)
 _WORD = re.compile(rb"[A-Z]\w+")
 _TYPES = re.compile(rb"^(from \.\.?typed import )(.*)$", re.MULTILINE)
 _FROM_MODULE = re.compile(r"^\s*from \.\.?(\w+) import ", re.MULTILINE)
@@ -81,14 +82,15 @@ def _imported(source: str) -> set[str]:
 def lean(source: bytes) -> bytes:
     """Return a source without docstrings, comments and the types of what functions take, hold and give.
 
-    ``pass`` and empty lines stand in, so that line numbers hold. One space indents as well as four, where no text goes over several lines.
+    A bare ``0`` and empty lines stand in, so that line numbers hold. One space indents as well as four, but in texts of several lines.
     """
-    bare = _DOCSTRING.sub(lambda found: found[1] + (found[2] and found[2] + b"pass") + b"\n" * found[3].count(b"\n"), source)
+    bare = _DOCSTRING.sub(lambda found: found[1] + (found[2] and found[2] + b"0") + b"\n" * found[3].count(b"\n"), source)
     untyped = _DEFINITION.sub(lambda found: _PARAMETER.sub(rb"\1", found[0]), bare)
     untyped = _FUNCTION.sub(lambda found: _VARIABLE.sub(rb"\n\1 = ", found[0]), untyped)
     untyped = _RETURNS.sub(b"):", _COMMENT.sub(b"", untyped))
-    if b'"""' not in untyped:
-        untyped = _INDENT.sub(lambda found: b" " * (len(found[0]) >> 2), untyped)
+    parts = _LONG_TEXT.split(untyped)
+    parts[::2] = [_INDENT.sub(lambda found: b" " * (len(found[0]) >> 2), part) for part in parts[::2]]
+    untyped = b"".join(parts)
     words = set(_WORD.findall(_TYPES.sub(b"", untyped)))
     return _TYPES.sub(lambda found: found[1] + (b", ".join(name for name in found[2].split(b", ") if name in words) or b"Any"), untyped)
 

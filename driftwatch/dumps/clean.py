@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from driftwatch.dumps.format import FENCE, NoDump
+from driftwatch.dumps.joined import apart
 from driftwatch.dumps.variants import unquoted, variants
 
 LARGEST_TEXT = 16 << 20
@@ -15,7 +16,7 @@ MOST_STRANGE = 0.02
 _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 _BREAK = re.compile(r"<br ?/?>[ \t]{0,4}(?=\n|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([_*#~])")
-_TYPED_SIGNS = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})  # an editor's quotation marks
+_TYPED_SIGNS = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\uff1a": ": "})  # an editor's quotation marks, a wide colon
 _FENCE = re.compile(r"\s*(?:```|~~~)[`~]*\s*[\w+.-]*\s*\Z")
 _TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|blockquote|samp|kbd)(?: [^<>\n]{0,200})?/?>|<!--[^\n]{0,500}?-->", re.IGNORECASE)
 _BLOCK_TAG = re.compile(r"</?(?:details|summary|pre|br|p|div|blockquote)\b", re.IGNORECASE)
@@ -121,7 +122,8 @@ def _untagged(line: str) -> list[str]:
 def _apart(line: str) -> list[str]:
     """Return a line, cut before the first line of another dump that follows other text in it, and behind an opening line."""
     cuts = [0]
-    cuts += [found.start() for found in _STARTS.finditer(line) if line[:found.start()].strip()]
+    cuts += [found.start() for found in _STARTS.finditer(line) if line[:found.start()].strip(" \t-*\u2022+")]  # a bullet is no text before it
     cuts += [found.end() for found in _BEHIND.finditer(line)]
     cuts = sorted(set(cuts))
-    return [line[start:end].rstrip() for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    pieces = [line[start:end].rstrip() for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    return [one for piece in pieces for one in apart(piece)]

@@ -13,7 +13,7 @@ from typing import Any
 from driftwatch.dumps.format import FENCE, Stretch
 from driftwatch.dumps.gpu_names import index_facts
 from driftwatch.dumps.platforms import kernel_of, os_name
-from driftwatch.dumps.rows import NAME, VERSION, add_version, command_of, told_at_end
+from driftwatch.dumps.rows import NAME, VERSION, add_version, command_of, told_at_end, version_path
 from driftwatch.model import Unknown
 
 OPENING = "Collecting environment information..."
@@ -29,13 +29,22 @@ _KEYS = {
     "Is XPU available": "torch/xpu_available", "Is XNNPACK available": "torch/xnnpack", "Caching allocator config": "torch/allocator_config",
     "ROCM Version": "rocm/version", "Neuron SDK Version": "neuron/version", "vLLM Version": "vllm", "vLLM Build Flags": "vllm/build_flags",
     "Intel GPU models": "gpus", "XPU runtime version": "xpu/runtime", "Intel GPU driver version": "driver/version",
+    "NCCL version": "nccl/version", "Intel GPU models onboard": "cards", "Intel GPU models detected": "cards",
     "GPU Topology": "topology", "Model name": "system/cpu/model", "CPU(s)": "system/cpu/count", "Hypervisor vendor": "system/hypervisor", "CPU": "cpu",
 }
-_KEY = re.compile(r"\s*(?P<key>" + "|".join(map(re.escape, sorted(_KEYS, key=len, reverse=True))) + r")\s{0,60}:(?: (?P<value>.*))?\Z")
+_OTHERS = {"models and configuration": "gpus", "driver version": "driver/version"}  # behind the name of another maker, or of his card
+_OTHER = r"[A-Z][\w/()-]{1,20}(?: [A-Z][\w/]{1,20}){0,2} (?:models and configuration|driver version)"
+_KEY = re.compile(r"\s*(?P<key>" + "|".join([*map(re.escape, sorted(_KEYS, key=len, reverse=True)), _OTHER]) + r")\s{0,60}:(?:\s(?P<value>.*))?\Z")
 PIP = re.compile(rf"\s*\[pip3?\]\s+(?P<name>{NAME})==(?P<version>{VERSION})\s*\Z")
 CONDA = re.compile(rf"\s*\[conda\]\s+(?P<name>{NAME})\s+(?P<version>{VERSION})(?:\s+(?P<build>\S+)(?:\s+\S+)?)?\s*\Z")
 _NO_ROWS = re.compile(r"\s*\[(?:pip3?|conda)\]\s")
-_GPU = re.compile(r"\s*GPU (?P<index>\d{1,4}): (?P<name>\S.{0,200})\Z")
+_GPU = re.compile(r"\s*(?:GPU|XPU|NPU|HPU|MLU|GCU) (?P<index>\d{1,4}): (?P<name>\S.{0,200})\Z")
+_CARD = re.compile(r"\s*\* \[(?P<index>\d{1,4})\] _\w{1,40}\(name='(?P<name>[^']{1,120})'")
+_REMARK = re.compile(r"(?<=\d) \([A-Za-z]{1,20}\)\Z")  # a form's own, such as (GPU)
+_OPENED = re.compile(r"[(\[]")
+_CLOSED = re.compile(r"[)\]]")
+NOT_COLLECTED = "Could not collect"
+LONGEST_WRAPPED = 400
 _CUDNN = re.compile(r"\s*(?P<path>(?:/|[A-Z]:\\)\S*cudnn\S*)\s*\Z")
 _PYTHON = re.compile(r"(?P<version>\d+\.\d+\.?\w*)")
 _VLLM_VERSION = re.compile(r"(?P<version>[^\s@]+)(?:(?: \(git sha: |@)(?P<commit>[0-9a-f]{6,40}))?")
@@ -62,9 +71,9 @@ def find(lines: Sequence[str], is_mine: Callable[[Sequence[str]], bool]) -> Iter
         known = [at for at in range(first, after) if is_known(lines[at])]
         strong = sum(is_strong(lines[at]) for at in known)
         if strong and is_mine(lines[first:after]):
-            further = [at for at in range(known[0], after) if at in known or _GPU.match(lines[at]) or _CUDNN.match(lines[at])]
-            is_open = _is_cut_there(lines, further[-1], after) or any(line.startswith("Traceback (most recent") for line in lines[first:after])
-            yield Stretch(known[0], after if is_open else further[-1] + 1, 0.9 if strong > 1 else 0.7)
+            last = max(at for at in range(known[-1], after) if at == known[-1] or any(one.match(lines[at]) for one in (_GPU, _CUDNN, _CARD)))
+            is_open = _is_cut_there(lines, last, after) or any(line.startswith("Traceback (most recent") for line in lines[first:after])
+            yield Stretch(known[0], after if is_open else last + 1, 0.9 if strong > 1 else 0.7)
 
 
 def _is_cut_there(lines: Sequence[str], last: int, after: int) -> bool:
@@ -86,7 +95,7 @@ def is_strong(line: str) -> bool:
 def rows(text: str) -> dict[str, Any]:
     """Return the facts of all keys, lists and rows in a dump."""
     facts: dict[str, Any] = {}
-    lines = text.split("\n")
+    lines = _rejoined(text.split("\n"))
     key = ""
     for at, line in enumerate(lines):
         is_cut = at == len(lines) - 1 and bool(line)
@@ -94,17 +103,36 @@ def rows(text: str) -> dict[str, Any]:
         if named:
             key = named["key"]
             _add(facts, key, (named["value"] or "").strip(), is_cut=is_cut)
-        elif not _add_row(facts, line, is_cut=is_cut):
+        elif not _add_row(facts, line, is_cut=is_cut, is_last=not any(map(str.strip, lines[at + 1:at + 3]))):
             _add_below(facts, key, line, is_cut=is_cut)
     return facts | failed_tool(text)
 
 
+def _rejoined(lines: Sequence[str]) -> list[str]:
+    """Return lines with the value joined again that a mail program wrapped inside its brackets: the next line is no key and closes them."""
+    joined: list[str] = []
+    for line in lines:
+        before = joined[-1][:LONGEST_WRAPPED] if joined else ""
+        opened = len(_OPENED.findall(before)) - len(_CLOSED.findall(before))
+        closed = len(_CLOSED.findall(line)) - len(_OPENED.findall(line))
+        if opened > 0 and closed > 0 and len(before) < LONGEST_WRAPPED and _KEY.match(before) and not is_known(line):
+            joined[-1] = f"{before.rstrip()} {line.strip()}"
+        else:
+            joined.append(line)
+    return joined
+
+
+def _path_of(key: str) -> str:
+    return _KEYS.get(key) or next(path for end, path in _OTHERS.items() if key.endswith(end))
+
+
 def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
-    """Add what a key tells. What the tool could not find out is unknown, not absent."""
-    path = _KEYS[key]
-    if path in ("topology", "cpu", "vllm/build_flags"):
+    """Add what a key tells. What the tool could not find out is unknown, not absent; a cut piece of these words is no value either."""
+    path = _path_of(key)
+    if path in ("topology", "cpu", "cards", "vllm/build_flags"):
         return
-    if value in SILENT or value.startswith("Could not collect"):
+    value = NOT_COLLECTED if value and NOT_COLLECTED.startswith(value) else value
+    if value in SILENT or value.startswith(NOT_COLLECTED):
         if value not in ("", "N/A", "No CUDA", "None"):
             facts[path] = Unknown("error", f"{key}: {value}")
         elif path == "torch/version" and value:
@@ -118,6 +146,7 @@ def _told(path: str, value: str, *, is_cut: bool) -> dict[str, Any]:
     if special is not None:
         return special(value, is_cut)
     if path in _CHECKED:
+        value = _REMARK.sub("", value)
         return {path: told_at_end(value, is_cut=is_cut)}
     return {} if is_cut else {path: {"True": True, "False": False}.get(value, value)}
 
@@ -162,20 +191,27 @@ _SPECIAL: dict[str, Callable[[str, bool], dict[str, Any]]] = {
 }
 
 
-def _add_row(facts: dict[str, Any], line: str, *, is_cut: bool) -> bool:
-    """Add a row of pip or conda; False where the line is none."""
+def _add_row(facts: dict[str, Any], line: str, *, is_cut: bool, is_last: bool) -> bool:
+    """Add a row of pip or conda; False where the line is none. The last one of a text may be a piece of what an earlier row told whole."""
     found = PIP.match(line) or CONDA.match(line)
     if found is None:
         return False
     has_more = bool(found.groupdict().get("build"))
-    add_version(facts, found["name"], told_at_end(found["version"], is_cut=is_cut and not has_more))
+    version = told_at_end(found["version"], is_cut=is_cut and not has_more)
+    before = facts.get(version_path(found["name"]))
+    if is_last and not has_more and isinstance(before, str) and before.startswith(found["version"]):
+        version = before
+    add_version(facts, found["name"], version)
     return True
 
 
 def _add_below(facts: dict[str, Any], key: str, line: str, *, is_cut: bool) -> None:
     """Add what a further line below a key tells: one more GPU, one more cuDNN file that may be the one."""
     gpu, file = _GPU.match(line), _CUDNN.match(line)
-    if gpu and _KEYS.get(key) == "gpus":
+    card = _CARD.match(line)
+    if card:
+        facts.update(index_facts([card["index"]], "name", card["name"]))
+    elif gpu and key and _path_of(key) == "gpus":
         facts.update(index_facts([gpu["index"]], "name", gpu["name"], is_cut=is_cut))
     elif file and key == "cuDNN version" and not is_cut:
         facts.setdefault("cudnn/on_disk", []).append(file["path"])

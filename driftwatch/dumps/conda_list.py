@@ -25,6 +25,10 @@ COMMANDS = ("conda list", "mamba list")
 FEWEST_ROWS = 3
 _NAME = r"_?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_])?"
 _TITLE = re.compile(r"\s*# packages in environment at (?P<folder>[^\n]{1,400}?):?\s*\Z")
+_PLACE = re.compile(r'\s*List of packages in environment: "(?P<folder>[^"\n]{1,400})"\s*\Z')
+_RULE = re.compile(r"\s*[\u2500\u2501-]{20,}\s*\Z")
+_CHANNELS = frozenset((
+    "conda-forge", "defaults", "main", "pkgs/main", "pytorch", "pytorch-nightly", "nvidia", "pypi", "bioconda", "rapidsai", "anaconda", "intel"))
 _HEADING = re.compile(r"\s*(?:#\s*)?Name\s+Version\s+Build(?:\s+Channel)?\s*\Z")
 _BUILD = re.compile(r"(?:\w{1,60}_\d{1,4}|<pip>)\Z")
 _ROW = re.compile(rf"\s*(?P<name>{_NAME})\s+(?P<version>{VERSION})(?:\s+(?P<build>\S{{1,80}})(?:\s+(?P<channel>\S{{1,200}}))?)?\s*\Z")
@@ -49,8 +53,12 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 def _end(lines: Sequence[str], at: int) -> int:
     """Return where a list that begins at a line ends; the line itself where none does."""
     first = lines[at]
-    if _TITLE.match(first) or _HEADING.match(first):
-        return _run(lines, at, is_row=lambda line: bool(_ROW.match(line)) or line.lstrip().startswith("#"))
+    if _TITLE.match(first) or _HEADING.match(first) or _PLACE.match(first):
+        after = _run(lines, at + 1, is_row=_is_listed)
+        is_apart = _PLACE.match(first) and after == at + 1 and after < len(lines) and not lines[after].strip()
+        return _run(lines, after + 1, is_row=_is_listed) if is_apart else after
+    if _ROW.match(first) and commands_above(lines, at, COMMANDS, 1):
+        return _run(lines, at, is_row=_is_listed)
     if first.strip() == "@EXPLICIT" or _URL.match(first):
         after = _run(lines, at, is_row=lambda line: bool(_URL.match(line)) or line.lstrip().startswith(("#", "@EXPLICIT")))
         return after if after - at >= FEWEST_ROWS else at
@@ -66,9 +74,17 @@ def _run(lines: Sequence[str], at: int, is_row: Any) -> int:
     return at
 
 
+def _is_listed(line: str) -> bool:
+    """Tell whether a line can stand in a list whose command or title was seen."""
+    return any(one.match(line) for one in (_ROW, _RULE, _HEADING)) or line.lstrip().startswith("#")
+
+
 def _is_full_row(line: str) -> bool:
+    """Tell whether a line has a build that only conda gives, or the name of a channel behind its build."""
     found = _ROW.match(line)
-    return found is not None and found["build"] is not None and _BUILD.match(found["build"]) is not None and "." in found["version"]
+    if found is None or found["build"] is None or "." not in found["version"]:
+        return False
+    return _BUILD.match(found["build"]) is not None or found["channel"] in _CHANNELS
 
 
 def parse(text: str) -> Parsed:
@@ -79,12 +95,26 @@ def parse(text: str) -> Parsed:
     is_cut = not text.endswith("\n")
     facts: dict[str, Any] = {}
     for at, line in enumerate(lines):
-        if (title := _TITLE.match(line)) and not (is_cut and at == len(lines) - 1):
+        if (title := _TITLE.match(line) or _PLACE.match(line)) and not (is_cut and at == len(lines) - 1):
             facts["conda/environment"] = title["folder"]
         elif (found := _ROW.match(line) or _URL.match(line)) and not _HEADING.match(line):
             _add(facts, found.groupdict(), is_cut=is_cut and at == len(lines) - 1)
-    is_all = not is_cut and not is_filtered(lines[0]) and any(_TITLE.match(line) or line.strip() == "@EXPLICIT" for line in lines[:5])
-    return Parsed(facts, tells=(ALL_VERSIONS,) if is_all else ())
+    told = _without_cut_build(facts, [found for found in map(_ROW.match, lines) if found])
+    is_whole = not is_cut and told == facts and any(path.startswith("packages/") for path in facts)
+    is_all = is_whole and not is_filtered(lines[0]) and any(_TITLE.match(line) or _PLACE.match(line) or line.strip() == "@EXPLICIT" for line in lines[:5])
+    return Parsed(told, tells=(ALL_VERSIONS,) if is_all else ())
+
+
+def _without_cut_build(facts: dict[str, Any], found: Sequence[re.Match[str]]) -> dict[str, Any]:
+    """Return the facts without the build of the last row where it has no channel though the rows above have: it may be a piece of one."""
+    if len(found) <= FEWEST_ROWS or found[-1]["channel"] or not all(row["channel"] for row in found[:-1]):
+        return facts
+    return {path: value for path, value in facts.items() if path != fact_path("packages", _key(found[-1]["name"]), "conda_build")}
+
+
+def _key(name: str) -> str:
+    """Return a name as it stands in paths."""
+    return "_" * name.startswith("_") + canonical(name.lstrip("_"))
 
 
 def _parse_json(text: str) -> Parsed:
@@ -98,7 +128,7 @@ def _parse_json(text: str) -> Parsed:
 
 def _add(facts: dict[str, Any], row: Mapping[str, Any], *, is_cut: bool) -> None:
     name = row["name"]
-    key = "_" * name.startswith("_") + canonical(name.lstrip("_"))
+    key = _key(name)
     path = fact_path("packages", key, "version")
     version = told_at_end(row["version"], is_cut=is_cut and not row.get("build"))
     if facts.get(path, version) != version:

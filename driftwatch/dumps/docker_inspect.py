@@ -4,7 +4,7 @@
 |---|---|
 | containers/NAME/… | as agent/collectors/containers.py tells them |
 | images/TAG/{id, digest, created_at, architecture} | of an inspected image; digest is the registry's |
-| servers/FRAMEWORK/given/ARG | where a container runs a server that is known |
+| servers/FRAMEWORK/given/ARG | where a container runs a server that is known; also servers/FRAMEWORK/args/ARG where no log in the paste tells arguments |
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
-"""``env``, ``printenv`` and ``export -p``: variables of one shell, not of a server. Values of names that are not listed are left out by read.py.
+"""``env``, ``printenv``, ``export -p`` and typed ``export`` lines: variables of one shell, not of a server. Unlisted names are left out by read.py.
 
 | path | what |
 |---|---|
 | env/NAME | the value |
+| containers/unnamed/env/NAME | of a container, from the list ``"NAME=VALUE",`` of its description, of which only a piece was pasted |
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
+from driftwatch.dumps.placeholders import OPEN, is_open
 from driftwatch.dumps.rows import command_of, commands_above
+from driftwatch.dumps.shell import prompted, split
 from driftwatch.dumps.tables import is_filtered
 
 COMMANDS = ("env", "printenv", "export -p")
@@ -20,6 +23,14 @@ FEWEST_ROWS = 3
 FEWEST_OF_ALL = 10
 MOST_OTHER_LINES = 2
 ROW = re.compile(r"\s{0,8}(?:declare -x |export )?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)\Z")
+_EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)\Z")
+_PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{0,120})=(?P<value>.*)\Z", re.DOTALL)
+_BETWEEN = ("export", ";", "&&")
+_LISTED = re.compile(r'\s{0,40}"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?P<value>[^"\\]*)",?\s*\Z')
+_LAUNCH = ("sglang.launch_server", "sglang serve", "vllm serve", "vllm.entrypoints")
+_NEAR = 3
+_WHOLE = ("sort", "cat", "less", "more", "tee", "column", "nl")
+_PLAIN = re.compile(r"(\^?)([A-Za-z_]\w*)")
 _COMMAND = re.compile(r"(?:^|[\s;&|$#>])(?:env|printenv|export -p)\s*(?:$|\||;|&)")
 
 
@@ -28,13 +39,45 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
     at = 0
     while at < len(lines):
         if not ROW.match(lines[at]):
-            at += 1
+            after = _same(lines, at)
+            if after > at:
+                yield Stretch(at, after, 0.89)
+            at = max(after, at + 1)
             continue
         after, count = _run(lines, at)
         is_named = _COMMAND.search(commands_above(lines, at, COMMANDS, 1)) is not None
-        if count >= FEWEST_ROWS or is_named:
+        if count >= FEWEST_ROWS or is_named or _are_exports(lines, at, after):
             yield Stretch(at - is_named, after, 0.7 if is_named else 0.5)
         at = after
+
+
+def _same(lines: Sequence[str], at: int) -> int:
+    """Return where a run of prompted exports, or of rows of a container's list, ends that begins at a line; the line itself where none does."""
+    for is_mine, fewest in ((_exports, 1), (_LISTED.match, FEWEST_ROWS)):
+        after = at
+        while after < len(lines) and lines[after] != FENCE and is_mine(lines[after]):
+            after += 1
+        if after - at >= fewest:
+            return after
+    return at
+
+
+def _exports(line: str) -> str:
+    """Return the pairs that a line exports, behind a prompt or at its start; "" where it exports none, as a line does that is commented out."""
+    if "export " not in line:
+        return ""
+    prompt = prompted(line)
+    found = _EXPORT.match(prompt.text if prompt is not None and prompt.mark in ("user", "short") else line)
+    return found["pairs"] if found else ""
+
+
+def _are_exports(lines: Sequence[str], at: int, after: int) -> bool:
+    """Tell whether the variables of a run were typed as a shell's exports: two and more, or above the start of a server."""
+    if not any(map(_exports, lines[at:after])):
+        return False
+    below = lines[after:after + _NEAR]
+    exports = sum(bool(_exports(line)) for line in (*lines[max(0, at - _NEAR):after], *below))
+    return exports > 1 or any(word in line for line in below for word in _LAUNCH)
 
 
 def _run(lines: Sequence[str], at: int) -> tuple[int, int]:
@@ -50,21 +93,69 @@ def _run(lines: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def parse(text: str) -> Parsed:
-    """Return the variables. A long list with a PATH and without a cut or a filter tells of all."""
+    """Return the variables. A list without a cut tells of all, or of those that its command asked for."""
     facts = variables(text)
-    is_all = text.endswith("\n") and len(facts) >= FEWEST_OF_ALL and "env/PATH" in facts and not is_filtered(text.partition("\n")[0].partition("=")[0])
-    return Parsed(facts, tells=("env/*",) if is_all else ())
+    first = text.partition("\n")[0]
+    is_typed = not _COMMAND.search(first) and any(map(_exports, text.split("\n")))
+    return Parsed(facts, tells=_told_whole(first, facts) if text.endswith("\n") and not is_typed else ())
+
+
+def _told_whole(first: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the globs of the variables that a list tells whole, by its first line: its command, or, of a long list with a PATH, any other line."""
+    if _COMMAND.search(first):
+        globs = _asked_for(first)
+        return globs if globs != ("env/*",) or "env/PATH" in facts else ()
+    return ("env/*",) if len(facts) >= FEWEST_OF_ALL and "env/PATH" in facts and not is_filtered(first.partition("=")[0]) else ()
+
+
+def _asked_for(command: str) -> tuple[str, ...]:
+    """Return the globs of the variables that a command line shows: all, or those that its grep looks for; none where it cuts otherwise."""
+    stages: list[list[str]] = [[]]
+    for word in split(command):
+        stages.append([]) if word == "|" else stages[-1].append(word)
+    globs: tuple[str, ...] = ("env/*",) if stages[0] else ()
+    for program, *words in filter(None, stages[1:]):
+        if program in ("grep", "egrep"):
+            globs = _of_grep(words)
+        elif program not in _WHOLE or not globs:
+            return ()
+    return globs
+
+
+def _of_grep(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a glob for each plain word, or beginning, that a grep looks for in lines NAME=VALUE; none where one is no plain word."""
+    options = "".join(word.lstrip("-") for word in words if word.startswith("-"))
+    patterns = [word for word in words if not word.startswith("-")]
+    if set(options) - set("Eei") or not patterns:
+        return ()
+    plain = [_PLAIN.fullmatch(one) for pattern in patterns for one in re.split(r"\\?\|", pattern)]
+    spelled = [(found[1], case) for found in plain if found for case in ((found[2].upper(), found[2].lower()) if "i" in options else (found[2],))]
+    return tuple(f"env/{'' if start else '*'}{name}*" for start, name in spelled) if None not in plain else ()
 
 
 def variables(text: str) -> dict[str, Any]:
     """Return the variables that lines ``NAME=VALUE`` tell, by path; a last one that may have been cut is left out."""
     facts: dict[str, Any] = {}
     lines = text.split("\n")
-    for at, line in enumerate(lines):
-        found = ROW.match(line)
-        if found and (at < len(lines) - 1):
-            facts[f"env/{found['name']}"] = _unquoted(found["value"])
+    for line in lines[:-1]:
+        pairs, listed, row = _exports(line), _LISTED.match(line), ROW.match(line)
+        if pairs:
+            facts.update(_exported(pairs))
+        elif listed:
+            facts[f"containers/unnamed/env/{listed['name']}"] = listed["value"]
+        elif row:
+            facts[f"env/{row['name']}"] = _unquoted(row["value"])
     return facts
+
+
+def _exported(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the variables of ``NAME=VALUE ...`` behind ``export``, up to another command. What a shell would have put in is unknown."""
+    for word in split(text):
+        found = _PAIR.match(word)
+        if found:
+            yield f"env/{found['name']}", OPEN if is_open(found["value"]) else found["value"]
+        elif word not in _BETWEEN:
+            return
 
 
 def _unquoted(value: str) -> str:

@@ -21,6 +21,10 @@ class NoDump(Exception):
     """A text that no format knows, or that is too large. The message says what was looked for."""
 
 
+class NoFacts(NoDump):
+    """A text that formats know, and in which no fact stands. The message says as what it was read."""
+
+
 @dataclass(frozen=True)
 class Stretch:
     """Lines ``first`` up to, not including, ``after``, that one format wants; ``sure`` runs from 0 (a guess) to 1 (its own title stands there)."""

@@ -10,14 +10,14 @@ _NUMBER = re.compile(r"-?\d{1,15}\Z|-?\d{1,9}\.\d{1,3}\Z")
 
 
 def with_given(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts, with given arguments as what counts where the log's own agree with all that both tell, and tell nothing of these."""
+    """Return the facts, with given arguments as what counts where no log tells any, or where it agrees with all that both tell and tells nothing of these."""
     found = dict(facts)
     tops = {path.partition("/given/")[0] for path in facts if path.startswith("servers/") and "/given/" in path}
     for top in tops:
         given = _below(facts, f"{top}/given/")
         args = _below(facts, f"{top}/args/")
         shared = given.keys() & args.keys()
-        if shared and all(_is_same(given[name], args[name]) for name in shared):
+        if not args or (shared and all(_is_same(given[name], args[name]) for name in shared)):
             found.update((f"{top}/args/{name}", typed(value)) for name, value in given.items() if name not in args)
     return dict(sorted(found.items()))
 

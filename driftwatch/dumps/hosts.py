@@ -1,11 +1,17 @@
-"""Several dumps of one tool in one paste: of one host, or of two? Where they contradict each other in what makes a host, nothing is mixed."""
+"""Several dumps of one tool in one paste: of one host, or of two, or before and after? Where they contradict each other in what makes a host, nothing is mixed.
+
+Lists of packages contradict each other where they tell another version or build of one package.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-TOOLS = ("sglang-check-env", "torch-collect-env", "vllm-collect-env", "flashinfer-collect-env", "transformers-env")
+from driftwatch.dumps.merge import UNKNOWN
+
+TOOLS = ("sglang-check-env", "torch-collect-env", "vllm-collect-env", "flashinfer-collect-env", "transformers-env", "ds-report", "xformers-info")
+LISTS = ("conda-list", "pip-list", "pip-freeze", "uv-pip-list", "conda-env-export", "pixi-list", "poetry-show")
 TELLING = frozenset({
     "torch/version", "python/version", "kernel/release", "driver/version", "os/name", "packages/sglang/version", "packages/vllm/version", "gpus/index-0/name",
 })
@@ -14,10 +20,11 @@ TELLING = frozenset({
 def told_by_some(dumps: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, str]]:
     """Return as open what only some of a tool's dumps tell, where those dumps contradict each other. ``dumps``: the tool's name and its facts."""
     found: dict[str, dict[str, str]] = {}
-    for tool in TOOLS:
+    for tool in (*TOOLS, *LISTS):
         mine = [facts for name, facts in dumps if name == tool and facts]
         shared = set(mine[0]).intersection(*mine[1:]) if len(mine) > 1 else set()
-        if any(len({str(facts[path]) for facts in mine}) > 1 for path in shared & TELLING):
+        telling = shared & TELLING if tool in TOOLS else {path for path in shared if path.endswith(("/version", "/conda_build"))}
+        if any(len({str(facts[path]) for facts in mine if not isinstance(facts[path], UNKNOWN)}) > 1 for path in telling):
             reason = f"the paste holds {len(mine)} dumps of {tool} that contradict each other, and only some tell this"
             found.update({path: {"unknown": "error", "reason": reason} for facts in mine for path in facts if path not in shared})
     return found

@@ -16,6 +16,7 @@ from typing import Any
 
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.gpu_names import index_facts
+from driftwatch.dumps.platforms import kernel_of
 from driftwatch.dumps.rows import told_at_end
 from driftwatch.model import Unknown
 
@@ -32,15 +33,18 @@ _NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
 _DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
 _MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
 _LABELS = {
-    "os/name": ("os", "operating system", "os version", "distribution"), "kernel/release": ("kernel", "kernel version"), "firmware/bios": ("bios",),
-    "driver/version": ("nvidia driver version", "nvidia driver", "driver version", "driver", "gpu driver", "gpu driver version"),
-    "python/version": ("python version", "python"), "torch/version": ("pytorch version", "pytorch", "torch version", "torch"),
+    "os/name": ("os", "operating system", "os version", "distribution", "operating system and version", "os and version"),
+    "kernel/release": ("kernel", "kernel version", "kernel release"), "firmware/bios": ("bios",),
+    "driver/version": (
+        "nvidia driver version", "nvidia driver", "driver version", "driver", "gpu driver", "gpu driver version", "nvidia open gpu kernel modules version"),
+    "python/version": ("python version", "python"), "python/executable": ("python executable",),
+    "platform": ("platform", "python platform"), "torch/version": ("pytorch version", "pytorch", "torch version", "torch"),
     "cudnn/version": ("cudnn version", "cudnn"), "cuda/version": ("cuda version", "cuda"), "tensorrt/version": ("tensorrt version",),
-    "nccl/version": ("nccl version", "nccl"), "gpus": ("nvidia gpu", "gpu", "gpu type", "gpu model", "gpus", "gpu name"),
+    "nccl/version": ("nccl version", "nccl"), "gpus": ("nvidia gpu", "gpu", "gpu type", "gpu model", "gpus", "gpu name", "hardware: gpu"),
 }
 _PATHS = {label: path for path, labels in _LABELS.items() for label in labels}
 _PACKAGES = ("vllm", "sglang", "transformers", "triton", "flashinfer", "numpy", "accelerate", "xformers", "tensorrt-llm", "sgl-kernel", "flash-attn", "ray")
-_TEXTS = ("os/name", "kernel/release", "firmware/bios")
+_TEXTS = ("os/name", "kernel/release", "firmware/bios", "python/executable")
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
@@ -66,18 +70,16 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 def _path(line: str) -> str:
     """Return the path that a line's label stands for; "" where it is none."""
     found = _row(line)
-    return _path_of(_name(found["label"])) if found else ""
+    return path_of(found["label"]) if found else ""
 
 
 def _row(line: str) -> re.Match[str] | None:
     return _LABEL.match(line) or _PLAIN.match(line) or _LOOSE.match(line)
 
 
-def _name(label: str) -> str:
-    return _BRACKETS.sub("", label).strip().lower()
-
-
-def _path_of(name: str) -> str:
+def path_of(label: str) -> str:
+    """Return the path that a label stands for, as a person wrote it; "" where it is none."""
+    name = _BRACKETS.sub("", label).strip().lower()
     if _GPU.match(name):
         return f"gpus/index-{int(name.rpartition(' ')[2].lstrip('#'))}"
     bare = name.removesuffix(" version").replace("_", "-")
@@ -91,14 +93,15 @@ def parse(text: str) -> Parsed:
     lines = text.split("\n")
     for at, line in enumerate(lines):
         found = _row(line)
-        path = _path_of(_name(found["label"])) if found else ""
+        path = path_of(found["label"]) if found else ""
         if found and path and found["value"].strip():
-            _add(facts, path, found["value"].strip(" *`"), is_cut=at == len(lines) - 1)
+            add(facts, path, found["value"].strip(" *`"), is_cut=at == len(lines) - 1)
             both += [found["label"]] if _ARROW.match(found["value"]) else []
     return Parsed(facts, notes=(f"one text tells both sides of a change: {', '.join(both)}",) if both else ())
 
 
-def _add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
+def add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
+    """Add what a value that a person wrote tells of the thing at a path."""
     arrow = _ARROW.match(value)
     if arrow:
         facts[path] = Unknown("error", f"the text tells two values: {arrow[1]} and {arrow[2]}")
@@ -106,6 +109,8 @@ def _add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
         many = _MANY.match(value) if path == "gpus" else None
         facts.update({"gpus/count": int(many["count"])} if many else {})
         _add_gpu(facts, path, many["name"] if many else value, is_cut=is_cut)
+    elif path == "platform":
+        facts.update({} if is_cut else kernel_of(value))
     elif path in _TEXTS:
         facts.update({} if is_cut else {path: value})
     elif (found := _NUMBER.match(value)) and found["version"] != "0":

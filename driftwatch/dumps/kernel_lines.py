@@ -21,6 +21,7 @@ _DATED = re.compile(r"\s{0,3}\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\
 _SYSLOG = re.compile(r"\s{0,3}[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,80} kernel: (?:\[\s*\d+\.\d+\] ?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?[+-]\d\d:?\d\d (?:\S{1,80} kernel: )?")
 _BARE = re.compile(r"\s{0,16}NVRM: \S")
+_LOADED = re.compile(r"NVRM: loading NVIDIA UNIX (?P<open>Open )?(?:\w{1,20} )?Kernel Module(?: for \w{1,20})?  (?P<version>\d[\d.]{2,20})  ")
 _FEWEST = 3
 
 
@@ -46,8 +47,17 @@ def is_kernel_line(line: str) -> bool:
 
 
 def parse(text: str) -> Parsed:
-    """Return what the lines tell, by class."""
-    return Parsed(kernel_facts(text), volatile=VOLATILE)
+    """Return what the lines tell, by class, and the driver's module that they saw loaded last."""
+    return Parsed({**kernel_facts(text), **_loaded(text)}, volatile=VOLATILE)
+
+
+def _loaded(text: str) -> dict[str, str]:
+    """Return version and flavour of the module, which is also what the driver says of itself."""
+    found = list(_LOADED.finditer(text))
+    if not found:
+        return {}
+    version = found[-1]["version"]
+    return {"driver/module/version": version, "driver/module/flavour": "open" if found[-1]["open"] else "proprietary", "driver/version": version}
 
 
 def kernel_facts(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Command lines that start a model server, behind a prompt, in a ``set -x`` trace or alone on their line, and the variables that a trace exports.
 
 Where a log in the same paste tells the arguments that a server really got, a command without a prompt may be somebody's advice and is passed over; where no log
-tells them, what was given is also what counts.
+tells them, what was given is also what counts. A command right above a log's own lines is the one that made the log. One with broken quotes is a note alone.
 
 | path | what |
 |---|---|
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,17 +25,23 @@ from driftwatch.agent.probe import fact_path
 from driftwatch.agent.redact import Redactor
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.given_counts import typed
-from driftwatch.dumps.server_log import ARGUMENTS
+from driftwatch.dumps.placeholders import OPEN, bracketed, is_open
+from driftwatch.dumps.server_log import ARGUMENTS, begins_log
 from driftwatch.dumps.shell import Prompted, Simple, prompted, simple_commands
 
 _HINT = re.compile(r"sglang\.launch_server|vllm\.entrypoints|\bvllm serve\b|\bsglang serve\b|(?:launch|api)_server\.py\b|vllm/vllm-openai")
 _BARE = re.compile(
-    r"\s{0,8}(?:[A-Z_][A-Z0-9_]*=\S{0,200}\s+){0,20}(?:(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s|(?:nohup|numactl) )")
+    r"\s{0,8}(?:[A-Z_][A-Z0-9_]*=\S{0,200}\s+){0,20}"
+    r"(?:export\s+[A-Z_]|(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s|(?:nohup|numactl) )")
 _TRACE = re.compile(r"\+{1,6} \S")
 _SET = re.compile(r"\+{1,6} (?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _EXPORTED = re.compile(r"\+{1,6} export ([A-Za-z_]\w*)(?:=.*)?\Z")
 _SCRIPTS = (("api_server.py", "vllm"), ("launch_server.py", "sglang"))
 _LAST_OPTION = re.compile(r"\s+-{1,2}[\w-]{0,80}(?:[ =]\S{0,400})?\Z")
+_OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
+_TWO_OPTIONS = re.compile(r"\s--[a-z]")
+_BROKEN = "a command that starts a server is left out: its quotes do not pair"
+_LONGEST = 16_000
 _MOST_LINES = 60
 _MOST_WORDS = 200
 _MOST_COMMANDS = 20
@@ -58,9 +65,14 @@ def find_any(lines: Sequence[str], *, is_beside_log: bool) -> Iterator[Stretch]:
         elif tried < _MOST_COMMANDS and (_hints(lines[at]) or _may_begin(lines, at)):
             tried += 1
             after = _command_end(lines, at)
-            if _is_launch(lines, at, after) and not (is_beside_log and prompted(lines[at]) is None):
+            if _is_launch(lines, at, after) and not (is_beside_log and prompted(lines[at]) is None and not _made_log(lines, after)):
                 yield Stretch(at, after, 0.88)
         at = after
+
+
+def _made_log(lines: Sequence[str], after: int) -> bool:
+    """Tell whether the lines below a command, in the same fence, are those of a server's log."""
+    return after < len(lines) and begins_log(lines[after])
 
 
 def _hints(line: str) -> bool:
@@ -86,14 +98,27 @@ def _command_end(lines: Sequence[str], at: int) -> int:
 def _is_launch(lines: Sequence[str], at: int, after: int) -> bool:
     if prompted(lines[at]) is None and not _BARE.match(lines[at]):
         return False
-    return any(True for simple in _simples(lines[at:after]) if _launch(simple) is not None)
+    simples = _simples(lines[at:after])
+    return any(_launch(simple) is not None for simple in simples) or (not simples and _is_unpaired(lines[at:after]))
+
+
+def _is_unpaired(lines: Sequence[str]) -> bool:
+    """Tell whether the lines of a command hold a quotation mark without its partner."""
+    text = " ".join(lines)
+    return text.count("'") % 2 == 1 or text.count('"') % 2 == 1
+
+
+def _is_broken(launch: Launch) -> bool:
+    """Tell whether words of a command cannot be what was typed: an option with signs that no name has, or two options in one word."""
+    words = launch.arguments or ()
+    return any((re.match(r"--?[A-Za-z]", word) and not _OPTION.match(word)) or (word[:1] not in "{[" and _TWO_OPTIONS.search(word)) for word in words)
 
 
 def _simples(lines: Sequence[str]) -> tuple[Simple, ...]:
     """Return the simple commands of one command line that may run over several lines."""
     first = prompted(lines[0])
     text = " ".join(line.rstrip().rstrip("\\") for line in ([first.text, *lines[1:]] if first else lines))
-    return simple_commands(Prompted(text, first.mark if first else "bare"))
+    return simple_commands(Prompted(bracketed(text[:_LONGEST]), first.mark if first else "bare"))
 
 
 def _launch(simple: Simple) -> Launch | None:
@@ -114,7 +139,14 @@ def _launch(simple: Simple) -> Launch | None:
 
 def parse_given_only(text: str) -> Parsed:
     """Return what was given, where a log of the same paste tells what counts."""
-    return Parsed(dict(_facts(_uncut(text))), volatile=VOLATILE)
+    facts = dict(_facts(_uncut(text)))
+    return Parsed(facts, notes=_notes(text), volatile=VOLATILE)
+
+
+def _notes(text: str) -> tuple[str, ...]:
+    """Return that a command of a text cannot be read, where one cannot."""
+    is_broken = any(launch is None or _is_broken(launch) for launch, _ in _launches(_uncut(text)))
+    return (_BROKEN,) if is_broken else ()
 
 
 def _uncut(text: str) -> str:
@@ -126,21 +158,39 @@ def parse_alone(text: str) -> Parsed:
     """Return what was given, also as what counts."""
     facts = dict(_facts(_uncut(text)))
     counts = {path.replace("/given/", "/args/", 1): typed(value) for path, value in facts.items() if "/given/" in path}
-    return Parsed({**facts, **counts}, volatile=VOLATILE)
+    return Parsed({**facts, **counts}, notes=_notes(text), volatile=VOLATILE)
 
 
 def _facts(text: str) -> Iterator[tuple[str, Any]]:
     lines = text.split("\n")
     if _TRACE.match(lines[0]):
         yield from _exported(lines)
+    for launch, simple in _launches(text):
+        if launch is not None and not _is_broken(launch):
+            yield from _told(launch, simple)
+
+
+def _launches(text: str) -> Iterator[tuple[Launch | None, Simple]]:
+    """Yield each launch of a text with its command; None in its place where the quotes of a command do not pair."""
+    lines = text.split("\n")
     at = 0
     while at < len(lines):
         after = _command_end(lines, at)
-        for simple in _simples(lines[at:after]) if any(map(_hints, lines[at:after])) else ():
-            launch = _launch(simple)
-            if launch is not None:
-                yield from _told(launch, simple)
+        simples = _with_exports(_simples(lines[at:after])) if any(map(_hints, lines[at:after])) else ()
+        yield from ((launch, simple) for simple in simples if (launch := _launch(simple)) is not None)
+        if not simples and any(map(_hints, lines[at:after])) and _is_unpaired(lines[at:after]):
+            yield None, Simple(())
         at = after
+
+
+def _with_exports(simples: Sequence[Simple]) -> tuple[Simple, ...]:
+    """Return the commands of one line, each with the variables that those before it on the line export."""
+    exported: list[tuple[str, str]] = []
+    found: list[Simple] = []
+    for simple in simples:
+        exported += [(name, value) for name, sign, value in (word.partition("=") for word in simple.words[1:]) if sign and simple.program == "export"]
+        found.append(replace(simple, variables=(*exported, *simple.variables)))
+    return tuple(found)
 
 
 def _exported(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -154,12 +204,12 @@ def _told(launch: Launch, simple: Simple) -> Iterator[tuple[str, Any]]:
     mask = Redactor()
     top = fact_path("servers", launch.framework)
     for name, value in parse_given(launch.framework, launch.arguments or ()).items():
-        yield f"{top}/{fact_path('given', name)}", mask.argument(name, value)
+        yield f"{top}/{fact_path('given', name)}", OPEN if is_open(value) else mask.argument(name, value)
     for name, value in _typed_otherwise(launch):
-        yield f"{top}/{fact_path('typed_args', name)}", mask.argument(name, value)
+        yield f"{top}/{fact_path('typed_args', name)}", OPEN if is_open(value) else mask.argument(name, value)
     given = [word.partition("=") for flag, word in pairwise(simple.words) if flag in ("-e", "--env")]
     pairs = [*simple.variables, *((name, value) for name, sign, value in given if sign)]
-    yield from ((f"{top}/{fact_path('env', name)}", value) for name, value in pairs)
+    yield from ((f"{top}/{fact_path('env', name)}", OPEN if is_open(value) else value) for name, value in pairs)
 
 
 def _typed_otherwise(launch: Launch) -> Iterator[tuple[str, Any]]:

@@ -24,11 +24,12 @@ _TABLE = re.compile(r"\s{0,8}['\"`]?(?:[|+][-=+| ]|\|ERR!|[|+]\Z)")
 _CLOCK = re.compile(r"\s*[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\s*\Z")
 _BANNER = re.compile(r"NVIDIA-SMI\s+(\d[\w.]*)\s+(?:(?:Driver|KMD) Version: *([\w./!-]+)(?=[\s|]))?(?:\s+CUDA (?:UMD )?Version: *([\w./!-]+)(?=[\s|]))?")
 _FIRST = re.compile(
-    r"\s{0,8}\|\s*(\d{1,3})\s+(\S.{0,60}?)\s+(On|Off|N/A|ERR!)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s+\S+\s*\|\s*(\S[^|]*?)\s*\|")
+    r"\s{0,8}\|\s*(\d{1,3})\s+(\S.{0,60}?)\s+(On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s+\S+\s*\|\s*(\S[^|]*?)\s*\|")
 _BEGUN = re.compile(r"\s{0,8}\|\s{1,4}(\d{1,3})\s+[A-Z]\S*")
 _SECOND = re.compile(r"\s*\|\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+) ?/ *(\S+)\s*\|\s*(\S[^|]*?)\s*\|\s*(\S+)\s+(\S[^|]*?)\s*\|")
 _THIRD = re.compile(r"\s*\|[^|]*\|[^|]*\|\s*([^|\s]+)\s*\|")
 _MIG = re.compile(r"\s*\|\s+(\d{1,3})\s+\d+\s+\d+\s+\d+\s+\|\s*\d+MiB\s*/")
+_MIG_TITLE = re.compile(r"\s*\|\s*MIG devices:")
 _PROCESS = re.compile(r"\s*\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+(?:M\+C\+G|M\+C|C\+G|C|G|M)\s+(.*?)\s+(\d+MiB|N/A)\s*\|")
 _END_OF_GPUS = re.compile(r"\s*\+(?:-+\+)+\s*\Z")
 _LISTED = re.compile(r"\s*GPU (\d{1,3}): (.{1,80}?) \(UUID: (GPU-[0-9A-Fa-f-]{8,40})\)\s*\Z")
@@ -39,6 +40,7 @@ _REFUSED = re.compile(
     r"\s*(?:NVIDIA-SMI has failed because|Failed to initialize NVML: |No devices were found|Unable to determine the device handle for GPU)")
 _LIBRARY = re.compile(r"\s*NVML library version: (\d[\d.]*)\s*\Z")
 _LAYOUTS = (
+    (re.compile(rf"\s{{0,8}}{_BANNER.pattern}"), re.compile(r"(?!)")),
     (_LISTED, re.compile(f"{_LISTED.pattern}|{_LISTED_MIG.pattern}|{_LINKED.pattern}")),
     (re.compile(r"\s*NVIDIA-SMI version"), _VERSIONS), (_REFUSED, re.compile(f"{_REFUSED.pattern}|{_LIBRARY.pattern}")),
 )
@@ -46,6 +48,7 @@ _MARKS = ("(UUID: GPU-", "NVIDIA-SMI", "Failed to initialize NVML", "No devices 
 _HANDLE = re.compile(r"handle for GPU\s?\d*:?\s?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])")
 _COMPUTE_MODES: Mapping[str, str] = MappingProxyType({"E. Process": "Exclusive_Process", "E. Thread": "Exclusive_Thread"})
 _SWITCH: Mapping[str, str] = MappingProxyType({"On": "Enabled", "Off": "Disabled"})
+_MODELS = ("WDDM", "TCC", "MCDM")  # Windows prints which kind of driver there is where Linux prints persistence
 _NOT_SEEN = AgentUnknown("not_recorded", "nvidia-smi: the table of processes was not pasted")
 _LONGEST = 400
 _ANY_MARK = ("|", "NVSMI LOG", "nvidia", *_MARKS, *smi_query.MARKS, *smi_csv.MARKS)
@@ -85,7 +88,7 @@ def _tables(lines: Sequence[str]) -> Iterator[Stretch]:
             last = at if lines[at].strip() else last
             at += 1
         rows = [line[:_LONGEST] for line in lines[first:last + 1]]
-        if any(_BANNER.search(row) or _FIRST.match(row) for row in rows):
+        if any(_BANNER.search(row) or _FIRST.match(row) or _MIG_TITLE.match(row) for row in rows):
             has_clock = first > 0 and _CLOCK.match(lines[first - 1]) is not None
             yield Stretch(first - has_clock, last + 1, 0.9)
 
@@ -164,7 +167,7 @@ def _refusal(lines: Sequence[str]) -> Parsed:
 
 def _table(text: str) -> Parsed:
     """Return what the table tells: banner, each GPU whose rows came whole, its processes, and a note where it was cut."""
-    lines = [line[:_LONGEST] for line in text.splitlines()]
+    lines = [line.rstrip("\n")[:_LONGEST] + " " * (line[-1] == "\n" and "|" not in line) for line in text.splitlines(keepends=True)]  # unboxed lines end here
     facts: dict[str, Any] = {}
     banner = next((found for found in map(_BANNER.search, lines) if found), None)
     if banner:
@@ -177,6 +180,7 @@ def _table(text: str) -> Parsed:
         mig = [("mig_devices/mig_device", "")] * (devices.count(str(index)) if has_processes else 0)
         facts.update(gpu_facts(element_of([*texts, *mig]), index, tuple(listed.get(index, ())) if has_processes else _NOT_SEEN))
     facts.update((f"gpus/index-{index}", Unknown("error", "nvidia-smi: its row was cut")) for index in begun - set(gpus))
+    facts.update((f"gpus/index-{int(index)}/mig/current", "Enabled") for index in devices)
     is_whole = banner is not None and has_processes and not begun - set(gpus) and sorted(gpus) == list(range(len(gpus)))
     facts.update({"gpus/count": len(gpus)} if is_whole and gpus else {})
     return Parsed(facts, notes=() if is_whole else ("nvidia-smi: only a part of its table was pasted",), volatile=VOLATILE)
@@ -208,7 +212,8 @@ def _gpus(lines: Sequence[str]) -> tuple[dict[int, list[tuple[str, str]]], set[i
 def _of_first(row: re.Match[str]) -> Iterator[tuple[str, str]]:
     _, name, persistence, address, ecc = row.groups()
     yield "product_name", name
-    yield "persistence_mode", _SWITCH.get(persistence, persistence)
+    if persistence not in _MODELS:
+        yield "persistence_mode", _SWITCH.get(persistence, persistence)
     yield "pci/pci_bus_id", address
     if ecc in ("Off", "On"):
         yield "ecc_mode/current_ecc", _SWITCH[ecc]

@@ -16,7 +16,7 @@ from typing import Any
 
 from driftwatch.dumps.format import Format, Parsed, Stretch
 from driftwatch.dumps.rows import ALL_VERSIONS, NAME, VERSION, add_version, commands_above, package, told_at_end, version_path
-from driftwatch.dumps.tables import is_filtered
+from driftwatch.dumps.tables import interpreter, is_filtered
 from driftwatch.model import Unknown
 
 COMMANDS = ("pip freeze", "pip3 freeze")
@@ -46,8 +46,9 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
         while after < len(lines) and (_is_row(lines[after]) or (after + 1 == len(lines) and _CUT.match(lines[after]))):
             after += 1
         is_named = bool(commands_above(lines, at, COMMANDS, 2))
+        begins = at - 1 if is_named and (commands_above(lines, at, COMMANDS, 1) or interpreter(lines[at - 1])) else at
         if after - at >= FEWEST_ROWS or is_named or after - at == filled:
-            yield Stretch(at - 1 if is_named and commands_above(lines, at, COMMANDS, 1) else at, after, 0.85 if is_named else 0.8)
+            yield Stretch(begins, after, 0.85 if is_named else 0.8)
         at = after
 
 
@@ -59,7 +60,7 @@ def parse(text: str) -> Parsed:
     """Return versions and URLs, and whether the list holds all packages: its command without a filter stands above, or it is long and sorted."""
     lines = text.split("\n")
     is_cut = not text.endswith("\n")
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {**interpreter(text)}
     for at in range(len(lines)):
         _add(facts, lines, at, is_cut=is_cut and at == len(lines) - 1)
     if is_cut or not _is_all(lines):

@@ -16,11 +16,13 @@ from typing import Any
 import driftwatch.dumps
 from driftwatch.agent.redact import Redactor
 from driftwatch.dumps.clean import Lines, clean
-from driftwatch.dumps.format import FENCE, Format, NoDump, Parsed, Stretch
+from driftwatch.dumps.format import FENCE, Format, NoDump, NoFacts, Parsed, Stretch
 from driftwatch.dumps.given_counts import with_given
+from driftwatch.dumps.gpu_keys import under_uuids
 from driftwatch.dumps.hosts import told_by_some
 from driftwatch.dumps.merge import UNKNOWN, merged
-from driftwatch.dumps.secrets import masked
+from driftwatch.dumps.placeholders import without_placeholders
+from driftwatch.dumps.secrets import left_out, masked
 from driftwatch.dumps.unprinted import unprinted
 from driftwatch.model import ProbeResult, Snapshot, Unknown
 
@@ -47,7 +49,7 @@ def formats() -> tuple[Format, ...]:
 def read_dump(text: str, name: str, read_as: str | None = None, redactor: Redactor | None = None) -> Snapshot:
     """Return what a paste tells. ``name`` is how errors call it; ``read_as`` is the one kind of dump to look for.
 
-    Raises NoDump where no format knows anything in it, saying what was looked for.
+    Raises NoDump where no format knows anything in it, NoFacts where those that know it can tell nothing of it, saying what was looked for.
     """
     wanted = tuple(one for one in formats() if read_as in (None, one.name))
     readings = [_read(lines, wanted, is_forced=read_as is not None) for lines in clean(text)]
@@ -58,7 +60,17 @@ def read_dump(text: str, name: str, read_as: str | None = None, redactor: Redact
     count = sum(len(one.parsed.facts) for one in read)
     if count > MOST_FACTS:
         raise NoDump(f"{name} tells {count:,} facts, and at most {MOST_FACTS:,} are taken for those of one host")
-    return _snapshot(read, redactor or Redactor())
+    snapshot = _snapshot(read, redactor or Redactor())
+    if not (snapshot.facts or snapshot.symptom or any(one.parsed.tells for one in read)):
+        raise NoFacts(_says_nothing(read, name))
+    return snapshot
+
+
+def _says_nothing(read: Sequence[Read], name: str) -> str:
+    """Return the words for a text that was recognised and of which nothing could be told: as what, why where a note tells it, and what was looked for."""
+    kinds = " and ".join(sorted({one.format.name for one in read}))
+    notes = "".join(f" ({note})" for note in dict.fromkeys(note for one in read for note in one.parsed.notes))
+    return f"it was read as {kinds}, and no fact stands in it{notes}; {name} was searched for " + "; ".join(sorted({one.format.looks_like for one in read}))
 
 
 def _read(lines: Lines, wanted: Sequence[Format], *, is_forced: bool) -> list[Read]:
@@ -105,7 +117,8 @@ def _parse(one: Format, stretch: Stretch, lines: Lines) -> Read:
     is_cut = not lines.is_whole and stretch.after == len(lines.lines)
     text = "\n".join("" if line == FENCE else line for line in lines.lines[stretch.first:stretch.after])
     parsed = one.parse(text if is_cut else text + "\n")
-    return Read(one, stretch.after - stretch.first, parsed if not is_cut or one.knows_cuts else _before_the_cut(one, text, parsed))
+    parsed = parsed if not is_cut or one.knows_cuts else _before_the_cut(one, text, parsed)
+    return Read(one, stretch.after - stretch.first, replace(parsed, facts=without_placeholders(parsed.facts)))
 
 
 def _before_the_cut(one: Format, text: str, parsed: Parsed) -> Parsed:
@@ -127,13 +140,18 @@ def _snapshot(read: Sequence[Read], redactor: Redactor) -> Snapshot:
     sizes = Counter[str]()
     for one in read:
         sizes[one.format.name] += one.lines
-    parsed = [one.parsed for one in read]
+    parsed = _one_key([one for one in read if one.format.name == "nvidia-smi"]) + [one.parsed for one in read if one.format.name != "nvidia-smi"]
     facts = masked(with_given(merged(parsed)) | told_by_some([(one.format.name, one.parsed.facts) for one in read]), redactor)
     return Snapshot(
         host=_only(one.host for one in parsed), taken_at=_only(one.taken_at for one in parsed), source=max(sizes, key=lambda name: sizes[name]),
         targets=tuple(target for one in parsed for target in one.targets), probes=_probes(read, redactor), facts=facts,
         volatile=tuple(dict.fromkeys(glob for one in parsed for glob in one.volatile)), symptom=next((one.symptom for one in parsed if one.symptom), None),
     )
+
+
+def _one_key(read: Sequence[Read]) -> list[Parsed]:
+    """Return what the stretches of nvidia-smi tell, each GPU under one key."""
+    return [replace(one.parsed, facts=facts) for one, facts in zip(read, under_uuids([one.parsed.facts for one in read]), strict=True)]
 
 
 def _only(values: Iterable[Any]) -> Any:
@@ -148,6 +166,8 @@ def _probes(read: Sequence[Read], redactor: Redactor) -> dict[str, ProbeResult]:
     for name in dict.fromkeys(one.format.name for one in read):
         mine = [one for one in read if one.format.name == name]
         notes = tuple(dict.fromkeys(redactor.text(note) for one in mine for note in one.parsed.notes))
+        hidden = sum(left_out(one.parsed.facts, redactor) for one in mine)
+        notes += (f"variables left out, since their names are not among those that are shown: {hidden}",) if hidden else ()
         tells = tuple(dict.fromkeys(glob for one in mine for glob in one.parsed.tells))
         found[name] = ProbeResult("ok", tells=tells or (f"dumps/{name}",), notes=notes)
     told = tuple(dict.fromkeys(path for one in read for path in (*one.parsed.facts, *one.parsed.tells)))

@@ -12,6 +12,12 @@ from driftwatch.model import is_unknown
 ENVIRONMENTS = ("env", "environ")
 
 
+def left_out(facts: Mapping[str, Any], redactor: Redactor) -> int:
+    """Return how many variables have names that are not among those that are shown."""
+    parts = [path.split("/") for path in facts]
+    return sum(len(one) > 1 and one[-2] in ENVIRONMENTS and not redactor.is_shown(one[-1]) for one in parts)
+
+
 def masked(facts: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
     """Return the facts with every secret masked, also in their paths. A variable whose name is not listed is left out, as a collector would."""
     found: dict[str, Any] = {}

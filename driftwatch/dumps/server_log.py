@@ -30,9 +30,10 @@ from driftwatch.symptom import classify
 
 VOLATILE = tuple(glob for probe in PROBES for glob in probe.volatile)
 ARGUMENTS = re.compile(r"server_args=(?:ServerArgs\(|\{)|non-default args: \{| args: Namespace\(")
+_SGLANGS = re.compile(r"\] (?:Load weight (?:begin|end)|Memory pool end|Capture cuda graph (?:begin|end)|KV Cache is allocated)\. ")  # words of no other server
 _ENGINE = re.compile(r"Initializing an? (?:V\d )?LLM engine(?: \(v?([\w.+!-]{1,80})\))? with config: ")
 _LINE = re.compile(
-    r"server_args=(?:ServerArgs\(|\{)|vLLM API server version|non-default args: \{|Initializing an? (?:V\d )?LLM engine"
+    r"server_args=(?:ServerArgs\(|\{)|(?:[A-Za-z][\w ]{0,30}: ?)?vLLM API server version|non-default args: \{|Initializing an? (?:V\d )?LLM engine"
     r"|\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: [A-Z]{2,3}\d+)*\] \S"
     r"|(?:\([\w ]+ pid=\d+\S*\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     r"|\((?:EngineCore|Worker|APIServer|RayWorkerWrapper|VllmWorker|Engine)\w*(?: pid=|=)\d+"
@@ -74,6 +75,11 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
         yield Stretch(first, last + 1, 0.7 if is_strong else 0.35)
 
 
+def begins_log(line: str) -> bool:
+    """Tell whether a line is one that a server, Ray or NCCL logs, and no mere error."""
+    return _LINE.match(line[:_LONGEST]) is not None
+
+
 def _starts(line: str) -> bool:
     short = line[:_LONGEST]
     return _LINE.match(short) is not None or _FAILED.match(short) is not None or _has_arguments(short)
@@ -96,6 +102,8 @@ def parse(text: str) -> Parsed:
     engine = list(_ENGINE.finditer(text))
     if run.args is None and engine and run.framework in ("vllm", ""):
         run = Run("vllm", _engine_arguments(text, engine[-1]), run.figures)
+    if not run.framework and run.args is None and _SGLANGS.search(text):
+        run = Run("sglang", None, run.figures)
     if run.framework and (run.args is not None or (_tells(run) and _LOG.search(text))):
         facts.update(_of_run(run))
     version = _VERSION.findall(text) or [one.group(1) for one in engine if one.group(1)]

@@ -22,6 +22,7 @@ from driftwatch.agent.probe import fact_path
 from driftwatch.dumps.shell import Simple, Told
 
 FILTERS = frozenset(("sort", "head", "tail", "grep", "egrep", "uniq", "sed", "cat", "less", "more", "tee", "column"))
+ORDERINGS = frozenset(("sort", "cat", "less", "more", "tee", "column"))
 VOLATILE = ("files/*/modified", "caches/*/modified", "folders/*/modified")
 _MOST_FILES = 2000
 _KEPT_AT = tuple(  # the longest place decides: flashinfer's cubins lie in flashinfer's folder
@@ -165,7 +166,15 @@ def read_find(command: Simple, lines: Sequence[str]) -> Told:
         is_sorted = any(stage[0] == "sort" for stage in command.pipes)
         facts.update(_oldest_and_newest(place(folder), dates, [" ".join(stage) for stage in ends], is_sorted=is_sorted))
         facts[f"{place(folder)}/path"] = folder
-    return Told(len(rows), facts)
+    return Told(len(rows), facts, tells_if_whole=tuple(_below(command)) if rows else ())
+
+
+def _below(command: Simple) -> Iterator[str]:
+    """Yield the globs of the files that ``find`` shows whole: all below its folders, unless it was asked for some of them only."""
+    tests = [word for word in command.words[1:] if word.startswith("-")]
+    if tests == ["-printf"] and "%p" in command.words[command.words.index("-printf") + 1]:
+        folders = command.operands[:-1] or (".",)
+        yield from (f"{fact_path('files', shortened(folder.rstrip('/'), command))}%2F*/*" for folder in folders)
 
 
 def _oldest_and_newest(top: str, dates: Sequence[str], ends: Sequence[str], *, is_sorted: bool) -> dict[str, Any]:

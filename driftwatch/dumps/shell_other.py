@@ -1,5 +1,7 @@
 """Output of commands that no reader knows, kept so that two pastes of it can be compared: one fact a line, under a name that the line itself gives.
 
+Sentences, and the progress that an installer or a download tells, are no facts.
+
 | path | what |
 |---|---|
 | transcript/COMMAND/KEY | KEY is what stands before ``:``, ``=`` or a gap of two blanks, below the heading that a line is indented under |
@@ -21,6 +23,11 @@ _PAIRS = (
     re.compile(r"([\w./ -]{1,120}?)\s?=\s?(.*)\Z"), re.compile(r"(\S{1,120})\s*:\s*(\S*)\Z"),
 )
 _HEADING = re.compile(r"(\S.{0,118}?):?\s*\Z")
+_PROGRESS = frozenset(("install", "uninstall", "download", "create", "update", "upgrade", "sync", "add", "clone", "pull", "push", "build", "checkout"))
+_LOADERS = frozenset((
+    "pip", "pip3", "conda", "mamba", "micromamba", "uv", "poetry", "pixi", "apt", "apt-get", "yum", "dnf", "brew", "npm", "git", "docker", "podman"))
+_FETCHERS = frozenset(("wget", "curl", "make", "cmake", "ninja", "rsync", "scp"))
+_SENTENCE = re.compile(r"\S+(?: \S+){2,}[.:!?]\Z|[A-Z][\w'-]*(?: [A-Za-z][\w'-]*){4,},?\Z")
 _MOST = 300
 _LONGEST = 400
 
@@ -29,7 +36,7 @@ def read_any(command: Simple, lines: Sequence[str]) -> Told:
     """Return the lines of an unknown command's output as facts; a key told twice with different values has the list of them."""
     top = name_of(command)
     facts: dict[str, Any] = {}
-    kept = [line[:_LONGEST].rstrip() for line in lines[:_MOST]]
+    kept = [] if _is_progress(command) else [line[:_LONGEST].rstrip() for line in lines[:_MOST]]
     for keys, value in _pairs(kept):
         path = fact_path("transcript", top, *keys)
         before = facts.get(path)
@@ -38,6 +45,12 @@ def read_any(command: Simple, lines: Sequence[str]) -> Told:
         elif before != value:
             facts[path] = [*(before if isinstance(before, list) else [before]), value][:20]
     return Told(len(lines), facts)
+
+
+def _is_progress(command: Simple) -> bool:
+    """Tell whether a command installs, fetches or builds, so that its lines say how far it came."""
+    program = command.program
+    return program in _FETCHERS or (program in _LOADERS and not _PROGRESS.isdisjoint(command.operands[:2]))
 
 
 def name_of(command: Simple) -> str:
@@ -49,10 +62,10 @@ def name_of(command: Simple) -> str:
 def _pairs(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
     heading = ""
     for at, line in enumerate(lines):
-        if not line:
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        if not line or (_SENTENCE.match(line.strip()) and not below[:1].isspace()):
             continue
         is_inside = line[0].isspace()
-        below = lines[at + 1] if at + 1 < len(lines) else ""
         name, value = _pair(line.strip())
         if not is_inside:
             heading = ""

@@ -36,6 +36,8 @@ _FOREIGN = re.compile(
     r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|vllm |sglang |rocm-smi|transformers-cli|transformers env"
     r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"
     r"|python[\d.]* (?:-m (?:sglang|vllm|torch|flashinfer|pip|transformers)|\S*(?:collect_env|check_env|launch_server|api_server)\b))")
+_CARRIERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "oc", "ssh", "srun"))  # they run what stands behind, in a container or elsewhere
+_MOST_BEFORE = 10
 _COUNTING = frozenset(("ls", "find"))
 _PYTHON = re.compile(r"\s{0,4}>>> (\S.*)\Z")
 _STARTERS = frozenset((*_READERS, "nvidia-smi", "nvcc", "conda", "hostname", "lscpu", "lspci", "numactl", "ibstat", "rpm", "dpkg", "apt", "mount", "ps", "top"))
@@ -134,7 +136,8 @@ def _sureness(shown: Shown) -> float:
 
 
 def _is_foreign(one: Simple) -> bool:
-    return _FOREIGN.match(" ".join(one.words) + " ") is not None
+    first = range(min(len(one.words), _MOST_BEFORE)) if one.program in _CARRIERS else (0,)
+    return any(_FOREIGN.match(" ".join(one.words[at:]) + " ") for at in first)
 
 
 def _used(shown: Shown, lines: Sequence[str], sure: float) -> int:
@@ -173,7 +176,8 @@ def _one(command: Simple, lines: Sequence[str]) -> Told:
     if reader is None or not (is_counted or is_filtered):
         return Told(0, {})
     told = reader(command, lines)
-    return told if not command.pipes else Told(told.used, told.facts)
+    shows_all = all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)
+    return told if shows_all else Told(told.used, told.facts)
 
 
 def parse(text: str) -> Parsed:

@@ -20,7 +20,7 @@ from driftwatch.dumps.rows import add_version, is_version, told_at_end, version_
 
 _ROW = re.compile(r"\s*[-*•]\s+(?:🤗\s*)?`?(?P<key>[A-Za-z][\w .?/()`-]{0,80}?)`?\s*:\s*(?P<value>.*)\Z")
 _ANCHOR = re.compile(
-    r"\s*[-*•]\s+(?:🤗\s*)?`?(?:transformers|diffusers|accelerate|peft|huggingface[-_ ]hub|trl|datasets)`? version\s*:", re.IGNORECASE)
+    r"\s*[-*•]\s+(?:🤗\s*)?`?(?:transformers|diffusers|accelerate|peft|huggingface[-_ ]hub|trl|datasets|deepspeed)`? version\s*:", re.IGNORECASE)
 _NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub"}
 _FIRST = re.compile(r"[^\s(]+")
 
@@ -61,6 +61,8 @@ def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
         facts["python/version"] = told_at_end(_word(value), is_cut=is_cut)
     elif key.lower() in ("gpu type", "using gpu type", "accelerator") and value and not is_cut and not value.startswith("<"):
         facts["gpus/index-0/name"] = re.sub(r", \d+ MiB.*", "", value)
+    elif key.lower() in ("gpu number", "number of gpus") and value.isdigit() and not is_cut:
+        facts["gpus/count"] = int(value[:6])
     elif is_row:
         _add_package(facts, _NAMES.get(name, name), value, is_cut=is_cut)
 

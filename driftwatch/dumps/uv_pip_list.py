@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from driftwatch.dumps.format import Format, Parsed, Stretch
 from driftwatch.dumps.pip_list import FORMAT as PIP_LIST
 from driftwatch.dumps.rows import commands_above
-from driftwatch.dumps.tables import is_filtered, parse_table, tables
+from driftwatch.dumps.tables import interpreter, is_filtered, parse_table, tables
 
 COMMAND = ("uv pip list",)
 
@@ -22,7 +23,8 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 def parse(text: str) -> Parsed:
     """Return the versions of a table."""
     head, _, rest = text.partition("\n")
-    return parse_table(rest, is_filtered=is_filtered(head))
+    told = parse_table(rest, is_filtered=is_filtered(head))
+    return replace(told, facts={**told.facts, **interpreter(text)})
 
 
 FORMAT = Format(name="uv-pip-list", find=find, parse=parse, knows_cuts=True, looks_like="uv pip list", never_prints=PIP_LIST.never_prints)

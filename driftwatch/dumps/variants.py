@@ -15,6 +15,7 @@ FEWEST_LIKE = 4
 MOSTLY = 0.6
 NARROWEST, WIDEST = 60, 250
 MOST_VARIANTS = 6
+MOST_PIECES = 400
 ENOUGH = 3000
 _QUOTE = re.compile(r"\s{0,3}>(?: |\Z|(?=>))")
 _TIGHT_QUOTE = re.compile(r">(?!>> )")
@@ -148,17 +149,18 @@ def _without_every_other(lines: Sequence[str]) -> list[str] | None:
 
 
 def _unwrapped(lines: Sequence[str]) -> list[str] | None:
-    """Return lines with those joined again that a terminal cut: the longest are all of one length, and some shorter ones follow them."""
+    """Return lines with those joined again that a terminal cut: the longest are all of one length, and some shorter ones follow them in the same fence."""
     width = max(map(len, lines), default=0)
     if not NARROWEST <= width <= WIDEST:
         return None
-    bare: list[str] = []
+    bare: list[list[str]] = []
     for at, line in enumerate(lines):
-        if at and len(lines[at - 1]) == width and line.strip():
-            bare[-1] += line
+        if at and len(lines[at - 1]) == width and line.strip() and not _FENCE.match(line):
+            bare[-1].append(line)
         else:
-            bare.append(line)
-    return bare if len(bare) < len(lines) else None
+            bare.append([line])
+    is_wrapped = len(bare) < len(lines) and max(map(len, bare)) <= MOST_PIECES
+    return ["".join(pieces) for pieces in bare] if is_wrapped else None
 
 
 _WAYS: tuple[Callable[[Sequence[str]], list[str] | None], ...] = (

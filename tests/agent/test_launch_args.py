@@ -96,6 +96,25 @@ def test_the_model_of_vllm_serve_may_stand_without_a_name_and_no_flags_are_false
     }
 
 
+@pytest.mark.parametrize(("line", "told"), [
+    ("--tensor-parallel-size=2 --reasoning-parser deepseek_r1 org/Model-32B", {"tensor_parallel_size": "2", "reasoning_parser": "deepseek_r1"}),
+    ("--enable-reasoning org/Model-32B", {"enable_reasoning": True}),
+    ("--max-model-len 4096 org/Model-32B --enforce-eager", {"max_model_len": "4096", "enforce_eager": True}),
+])
+def test_the_model_behind_an_option_with_one_value_or_none_is_the_model(line, told):
+    assert given("vllm", line) == {**told, "model": "org/Model-32B"}
+
+
+@pytest.mark.parametrize(("line", "told"), [
+    ("--served-model-name short org/Model", {"served_model_name": ["short", "org/Model"]}),
+    ("/m --some-new-option a b/c", {"model": "/m", "some_new_option": ["a", "b/c"]}),
+    ("--download-dir /data/models", {"download_dir": "/data/models"}),
+    ("--lora-modules one=/a two=/b", {"lora_modules": ["one=/a", "two=/b"]}),
+])
+def test_a_word_with_a_slash_that_an_option_takes_is_no_model(line, told):
+    assert given("vllm", line) == told
+
+
 def test_values_with_equal_signs_and_json_stay_whole():
     assert given("sglang", """--json-model-override-args '{"a": "x=y"}' --x=a=b""") == {"json_model_override_args": '{"a": "x=y"}', "x": "a=b"}
 

@@ -86,6 +86,14 @@ def test_a_dump_of_another_tool(one_snapshot):
     assert "python -m sglang.check_env" in do
 
 
+def test_a_dump_that_tells_nothing(one_snapshot):
+    (one_snapshot.home / "cut.txt").write_text("DeepSpeed general environment info:\ntorch install path ............... ['\n")
+    code, told = said(one_snapshot.run("show", "./cut.txt"), one_snapshot)
+    what, _, do = told.splitlines()
+    assert (code, what.startswith("error: cut.txt tells nothing: it was read as ds-report")) == (2, True)
+    assert do.endswith("ds_report (DeepSpeed)")
+
+
 def test_a_snapshot_of_another_host(cli, snapshot_file):
     good, other = snapshot_file("good.json"), cli.home / "other.json"
     other.write_bytes(document.to_bytes(Snapshot("gpu-b", "2026-03-04T03:12:00Z", facts={})))

@@ -1,6 +1,7 @@
 import json
 
 from driftwatch.dumps.docker_inspect import FORMAT
+from driftwatch.dumps.read import read_dump
 from tests.dumps.reading import facts, parsed
 
 CONTAINER = {
@@ -44,3 +45,12 @@ def test_other_json_is_left_alone():
 def test_json_of_the_wrong_kinds_gives_nothing_wrong():
     broken = [{"Id": 5, "Name": ["x"], "HostConfig": [], "Config": {"Env": 7}, "State": None}]
     assert not any("env" in path for path in facts(FORMAT, json.dumps(broken, indent=1)))
+
+
+def test_the_arguments_of_a_container_count_where_no_log_tells_any():
+    assert read_dump(json.dumps([CONTAINER], indent=4) + "\n", "paste").facts["servers/sglang/args/tp_size"] == 2
+
+
+def test_the_arguments_of_a_container_do_not_count_against_a_log():
+    log = "[2026-03-02 10:00:00] server_args=ServerArgs(model_path='/models/m', tp_size=4, port=30000)\n"
+    assert read_dump(json.dumps([CONTAINER], indent=4) + "\n\n" + log, "paste").facts["servers/sglang/args/tp_size"] == 4

@@ -17,3 +17,15 @@ def test_an_api_mismatch_in_one_syslog_line_is_one_message():
 
 def test_one_bracketed_line_is_no_kernel_log():
     assert stretches(FORMAT, "[ 12.345678] something\nprose\n")[0] == []
+
+
+def test_the_line_that_loads_the_module_tells_its_version_and_flavour():
+    found = facts(FORMAT, (
+        "[ 1843.439662] NVRM: The NVIDIA probe routine failed for 1 device(s).\n"
+        "[ 1843.439669] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build  (dvs-builder@U22)  Mon Jun  2 13:13:04 UTC 2025\n"))
+    assert [found[f"driver/{key}"] for key in ("module/version", "module/flavour", "version")] == ["570.158.01", "open", "570.158.01"]
+
+
+def test_an_older_line_that_loads_the_module_is_of_the_proprietary_one():
+    found = facts(FORMAT, "[    8.1] x\nNVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n")
+    assert (found["driver/module/version"], found["driver/module/flavour"]) == ("535.54.03", "proprietary")

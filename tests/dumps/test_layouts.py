@@ -17,6 +17,23 @@ SEVERAL = {
         "XPU runtime version          : 20250301\nIntel GPU models             : \nGPU 0: Intel(R) Arc(TM) Pro B60 Graphics\n\n"
         "--Runtime--\nIntel GPU driver version     : 1.6.33578\n"),
         {"torch/xpu_available": True, "gpus/index-0/name": "Intel(R) Arc(TM) Pro B60 Graphics", "driver/version": "1.6.33578"}),
+    "collect_env with the cards that torch counts": (
+        ("PyTorch version: 2.8.0+xpu\nIs debug build: False\nIntel GPU driver version:\n* intel_opencl: 24.39.31294.21\n* level_zero:   1.17.44.0\n"
+        "Intel GPU models onboard:\n* Intel(R) Data Center GPU Max 1550\nIntel GPU models detected:\n"
+        "* [0] _XpuDeviceProperties(name='Intel(R) Data Center GPU Max 1550', platform_name='Intel(R) oneAPI', type='gpu', max_comp\n"),
+        {"gpus/index-0/name": "Intel(R) Data Center GPU Max 1550", "driver/version": None, "gpus/index-unknown/name": None}),
+    "collect-env on another maker's cards": (
+        ("PyTorch version              : 2.5.1+cu118\nIs debug build               : False\nXPU models and configuration : \nXPU 0: P800 OAM (96.0GB)\n"
+        "XPU 1: P800 OAM (96.0GB)\nKunlun driver version        : 515.58\n"),
+        {"gpus/index-1/name": "P800 OAM (96.0GB)", "driver/version": "515.58"}),
+    "collect_env with NCCL behind a topology": (
+        "PyTorch version: 2.4.0+cu124\nIs debug build: False\nNvidia driver version: 550.90.07\nNCCL version: 2.20.5\n", {"nccl/version": "2.20.5"}),
+    "a bulleted form with a remark behind the version": (
+        ("root@box:~# llamafactory-cli env\n[2024-11-23 13:16:23,920] [INFO] [real_accelerator.py:219:get_accelerator] Setting ds_accelerator\n\n"
+        "- `llamafactory` version: 0.9.1.dev0\n- Python version: 3.12.3\n- PyTorch version: 2.3.0+cu121 (GPU)\n- Transformers version: 4.46.1\n"
+        "- PEFT version: 0.12.0\n- GPU type: NVIDIA H20\n- GPU number: 8\n"),
+        {"packages/llamafactory/version": "0.9.1.dev0", "python/version": "3.12.3", "torch/version": "2.3.0+cu121", "packages/peft/version": "0.12.0",
+         "gpus/count": 8}),
     "an early version of vLLM with its commit": (
         "PyTorch version: 2.4.0\nvLLM Version: 0.6.1.post2@9ba0817ff1eb514f51cc6de9cb8e16c98d6ee44f\nvLLM Build Flags:\n",
         {"packages/vllm/version": "0.6.1.post2", "packages/vllm/commit": "9ba0817ff1eb514f51cc6de9cb8e16c98d6ee44f"}),

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from driftwatch.dumps.read import read_dump
 from driftwatch.model import Known, Unknown
 
@@ -104,3 +106,61 @@ def test_two_lists_that_contradict_each_other_leave_the_thing_open():
     told = versions(TABLE + "\nafter the upgrade:\n\n" + TABLE.replace("0.5.1", "0.6.0"))
     assert told["vllm"]["unknown"] == "error"
     assert told["torch"] == "2.3.0"
+
+
+MICROMAMBA = """> micromamba list -n test
+List of packages in environment: "/opt/micromamba/envs/test"
+
+  Name                  Version     Build                           Channel
+\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500
+  _openmp_mutex         4.5         7_kmp_llvm                      conda-forge
+  bzip2                 1.0.8       hda65f42_9                      conda-forge
+  cuda-crt-tools        12.9.86     ha770c72_2                      conda-forge
+  cuda-nvvm-tools       12.9.86     h
+```
+"""
+BEFORE = """
+\u276f conda list | grep pytorch
+cpuonly                   2.0                           0    pytorch
+pytorch                   1.11.0              py3.8_cpu_0    pytorch
+torchaudio                0.11.0                 py38_cpu    pytorch
+```
+"""
+
+
+def test_a_list_of_micromamba_has_its_first_row_and_not_the_piece_of_the_last_build():
+    snapshot = read_dump("```\n" + MICROMAMBA, "paste")
+    facts = snapshot.facts
+    assert [facts[f"packages/{name}/version"] for name in ("_openmp-mutex", "bzip2", "cuda-nvvm-tools")] == ["4.5", "1.0.8", "12.9.86"]
+    assert "packages/cuda-nvvm-tools/conda_build" not in facts
+    assert isinstance(snapshot.get("packages/zlib/version"), Unknown)
+    assert facts["conda/environment"] == "/opt/micromamba/envs/test"
+
+
+def test_the_title_of_a_list_alone_proves_no_absence():
+    text = "# packages in environment at /opt/conda:\n\nsglang 0.4.6\ntorch 2.6.0\npython 3.10\n"
+    assert isinstance(read_dump(text, "paste").get("packages/numpy/version"), Unknown)
+
+
+def test_filtered_rows_of_conda_are_read_below_their_command_and_prove_no_absence():
+    snapshot = read_dump("```" + BEFORE, "paste")
+    assert (snapshot.facts["packages/pytorch/conda_build"], snapshot.facts["packages/cpuonly/version"]) == ("py3.8_cpu_0", "2.0")
+    assert isinstance(snapshot.get("packages/numpy/version"), Unknown)
+
+
+def test_two_lists_of_one_environment_that_contradict_each_other_leave_open_what_one_tells():
+    after = BEFORE.replace("cpuonly                   2.0                           0    pytorch\n", "").replace("py3.8_cpu_0", "py3.8_cuda11.3_cudnn8.2.0_0")
+    snapshot = read_dump("```" + BEFORE + "\n```" + after, "paste")
+    assert isinstance(snapshot.get("packages/cpuonly/version"), Unknown)
+    assert isinstance(snapshot.get("packages/pytorch/conda_build"), Unknown)
+    assert snapshot.get("packages/pytorch/version") == Known("1.11.0")
+
+
+@pytest.mark.parametrize("text", [
+    "(sg) user1@ws:~$ uv pip freeze\nUsing Python 3.10.12 environment at: /home/user1/sg\nsgl-kernel==0.1.2\ntriton==3.3.1\nxgrammar==0.1.21\n",
+    "$ uv pip list\nUsing Python 3.10.12 environment at: sg\nPackage    Version\n---------- -------\nsgl-kernel 0.1.2\ntriton     3.3.1\n",
+    "=== System ===\nPlatform: Linux-5.15.0-139-generic-x86_64-with-glibc2.35\nPython Version: 3.10.12 (main, Feb  4 2025) [GCC 11.4.0]\n"
+    "Python Executable: /opt/venv/bin/python\n\n=== Packages ===\n" + TABLE,
+])
+def test_the_python_that_a_list_names_above_itself_is_read(text):
+    assert read_dump(text, "paste").facts["python/version"] == "3.10.12"

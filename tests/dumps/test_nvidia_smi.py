@@ -133,3 +133,36 @@ def test_a_markdown_table_is_no_table_of_gpus():
 def test_hostile_rows_give_no_number():
     text = KMD.replace("21865MiB", "9" * 5000 + "MiB").replace("45C", "\x9b45C")
     assert "gpus/index-0/memory_used_mib" not in facts(FORMAT, text)
+
+
+def test_a_table_of_windows_names_the_kind_of_driver_where_linux_names_persistence():
+    text = """+-----------------------------------------------------------------------------+
+| NVIDIA-SMI 369.30                 Driver Version: 369.30                    |
+|===============================+======================+======================|
+|   0  GeForce 840M       WDDM  | 0000:03:00.0     Off |                  N/A |
+| N/A   37C    P8    N/A /  N/A |     52MiB /  2048MiB |      0%      Default |
+"""
+    found = facts(FORMAT, text)
+    assert [found[f"gpus/index-0/{key}"] for key in ("name", "pci", "memory_total_mib")] == ["GeForce 840M", "0000:03:00.0", 2048]
+    assert "gpus/index-0/persistence" not in found
+
+
+def test_a_banner_without_its_box_tells_the_driver():
+    assert facts(FORMAT, "same driver:\n\nNVIDIA-SMI 550.127.05             Driver Version: 550.127.05     CUDA Version: 12.4\n") == {
+        "driver/version": "550.127.05", "cuda/driver": "12.4"}
+
+
+def test_a_banner_without_its_box_that_was_cut_tells_no_piece_of_a_version():
+    assert "cuda/driver" not in FORMAT.parse("NVIDIA-SMI 550.127.05             Driver Version: 550.127.05     CUDA Version: 12").facts
+
+
+def test_the_part_of_mig_devices_alone_tells_that_mig_is_on_and_no_gpu_of_its_own():
+    text = """+-----------------------------------------------------------------------------+
+| MIG devices:                                                                |
++------------------+----------------------+-----------+-----------------------+
+|  1    3   0   0  |  14366MiB / 19968MiB | 28      0 |  2   0    1    0    0 |
+|                  |      4MiB / 32767MiB |           |                       |
++------------------+----------------------+-----------+-----------------------+
+|  1    5   0   1  |   9826MiB / 19968MiB | 28      0 |  2   0    1    0    0 |
+"""
+    assert facts(FORMAT, text) == {"gpus/index-1/mig/current": "Enabled"}

@@ -1,4 +1,4 @@
-"""Forty-seven real pastes, read as a person reads them."""
+"""Real pastes (pastes/README.md), read as a person reads them."""
 
 import re
 
@@ -68,6 +68,9 @@ def test_an_unset_variable_is_known_to_be_absent():
     ("41-torch-200-centos-candidates", "torch-collect-env"),
     ("49-flashinfer-collect-env-mismatch", "flashinfer-collect-env"), ("51-piplist-nvcc-smi-in-one", "pip-list"), ("53-uv-piplist-quoted", "uv-pip-list"),
     ("55-pip-freeze-rocm-details", "pip-freeze"), ("57-conda-list-vllm", "conda-list"), ("63-smi-new-banner-kmd", "nvidia-smi"),
+    ("239-ds-report-cpu-ops-cut", "ds-report"), ("241-xformers-mismatch-you-have", "xformers-info"), ("261-conda-list-export-win", "conda-list"),
+    ("262-conda-env-yaml-with-prompt", "conda-env-export"), ("268-pixi-list-sizes", "pixi-list"), ("273-poetry-show", "poetry-show"),
+    ("278-compose-yaml-vllm", "docker-compose"),
 ])
 def test_the_source_is_the_layout_of_the_largest_part(case, source):
     assert read(case).source == source

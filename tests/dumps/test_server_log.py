@@ -78,3 +78,9 @@ def test_a_lone_error_line_is_a_symptom_and_no_fact_about_a_server():
 
 def test_prose_is_no_log():
     assert stretches(FORMAT, "The server is slow since we upgraded.\nPlease help.\n")[0] == []
+
+
+def test_the_middle_of_a_log_is_known_by_the_words_that_only_its_server_writes():
+    text = ("[2026-07-15 13:14:53] Load weight end. elapsed=19.09 s, type=X, avail mem=230.20 GB, mem usage=56.98 GB.\n"
+            "[2026-07-15 13:14:54] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1669816, K size: 76.44 GB, V size: 76.44 GB\n")
+    assert facts(FORMAT, text)["servers/sglang/log/free_after_load_gib"] == 230.2

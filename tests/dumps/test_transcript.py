@@ -206,3 +206,18 @@ def test_an_unbalanced_quote_and_a_deep_program_end_in_nothing():
 
 def test_a_refused_class_stays_open():
     assert not any(is_unknown(value) for value in told("dmesg", "dmesg: read kernel buffer failed: Operation not permitted").values())
+
+
+def test_sentences_below_an_unknown_command_are_no_facts():
+    sentences = ("Tags tried: latest, v0.4.1, and v0.2.7.", "Inside of a vllm/vllm-openai:latest pod:", "Copy and paste the text below in your issue")
+    found = told("kubectl exec -- true", *sentences, "shape: 3")
+    assert found == {"transcript/kubectl exec/shape": "3"}
+
+
+def test_a_heading_of_several_words_keeps_what_stands_below_it_apart():
+    found = told("tool show", "Clock events of device:", "    idle: yes", "Clock limits of device:", "    idle: no")
+    assert found == {"transcript/tool show/Clock events of device/idle": "yes", "transcript/tool show/Clock limits of device/idle": "no"}
+
+
+def test_the_progress_of_an_installer_is_no_fact():
+    assert told("pip install deepspeed", "Collecting deepspeed", "  Using cached deepspeed-0.14.0.tar.gz (1.3 MB)", "  Preparing metadata: done") == {}

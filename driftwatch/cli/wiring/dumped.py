@@ -26,7 +26,7 @@ def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
     if read_as is None and _is_snapshot(data):
         return document.parse(data, name)
     from driftwatch.dumps.clean import decode  # noqa: PLC0415  # stored snapshots need no parser of dumps
-    from driftwatch.dumps.format import NoDump  # noqa: PLC0415  # as above
+    from driftwatch.dumps.format import NoDump, NoFacts  # noqa: PLC0415  # as above
     from driftwatch.dumps.read import read_dump  # noqa: PLC0415  # as above
 
     short = PurePath(name).name or name
@@ -34,7 +34,8 @@ def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
         return read_dump(decode(data), short, read_as=_known(read_as))
     except NoDump as none:
         why, _, kinds = str(none).partition(f"{short} was searched for ")
-        what = f"{short} is no snapshot, and no dump that is known{': ' if why else ''}{why}"
+        is_known = isinstance(none, NoFacts)
+        what = f"{short} {'tells nothing' if is_known else 'is no snapshot, and no dump that is known'}{': ' if why else ''}{why.rstrip('; ')}"
         raise StoreError(what, name, f"{ADVICE}{': ' if kinds else ''}{kinds}") from None
 
 

@@ -34,11 +34,9 @@ def read(place: str) -> tuple[Listed, ...]:
 
 
 def parse_yaml(text: str, where: str) -> tuple[Listed, ...]:
-    """Return the hosts of a YAML inventory: groups with ``hosts``, ``children`` and ``vars``. Raises FleetError for another text, or without PyYAML."""
-    try:
-        import yaml  # noqa: PLC0415  # comes with the extra clustershell, loaded only for this file
-    except ImportError:
-        raise FleetError("a YAML inventory needs PyYAML or ansible-inventory", where, f"pip install pyyaml, or {PROGRAM} -i FILE --list > hosts.json") from None
+    """Return the hosts of a YAML inventory: groups with ``hosts``, ``children`` and ``vars``. Raises FleetError for another text."""
+    import yaml  # noqa: PLC0415  # loaded only for such a file
+
     try:
         told = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:

@@ -1,0 +1,34 @@
+"""Which variables an environment's listing tells whole: all, those that its grep looks for, or none."""
+
+import pytest
+
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import Known, Unknown
+
+ROWS = "CUDA_HOME=/usr/local/cuda\nNCCL_DEBUG=WARN\nPATH=/usr/bin:/bin\n"
+
+
+def get(command, name, rows=ROWS):
+    return read_dump(f"$ {command}\n{rows}", "paste").get(f"env/{name}")
+
+
+@pytest.mark.parametrize("command", ["env", "env | sort", "printenv | sort", "kubectl exec deploy/server -- env | sort", "docker exec server env"])
+def test_a_whole_list_proves_that_a_variable_is_not_set(command):
+    assert get(command, "NCCL_P2P_LEVEL") == Known(None)
+    assert isinstance(get(command, "NCCL_P2P_LEVEL", ROWS.rstrip("\n")), Unknown), "its last line may have been cut"
+
+
+@pytest.mark.parametrize("command", ["env | head -3", "env | sort | tail", "env | grep -v NCCL", "env | cut -d= -f1", "env | sed -n 1,4p", "env | grep 'P.P'"])
+def test_a_list_that_was_cut_in_another_way_proves_nothing(command):
+    assert isinstance(get(command, "NCCL_P2P_LEVEL"), Unknown)
+
+
+@pytest.mark.parametrize(("command", "absent", "open_"), [
+    ("env | grep NCCL", "NCCL_P2P_LEVEL", "VLLM_PORT"),
+    ("env | grep -E 'NCCL|CUDA' | sort", "CUDA_VISIBLE_DEVICES", "VLLM_PORT"),
+    (r"env | grep '^CUDA\|^NCCL'", "NCCL_P2P_LEVEL", "TORCH_NCCL_BLOCKING_WAIT"),
+    ("env | sort | grep -i nccl", "NCCL_P2P_LEVEL", "VLLM_PORT"),
+])
+def test_a_grep_proves_it_for_the_names_that_it_looks_for(command, absent, open_):
+    assert get(command, absent) == Known(None)
+    assert isinstance(get(command, open_), Unknown)

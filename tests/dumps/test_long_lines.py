@@ -1,0 +1,44 @@
+"""Lines and files made to keep a parser busy: each ends within the bound, whatever it tells."""
+
+import signal
+
+import pytest
+
+from driftwatch.dumps.format import NoDump
+from driftwatch.dumps.read import read_dump
+
+LONG, MANY, BOUND_S = 100_000, 20_000, 20
+TEXTS = {
+    "a heading with blanks": "### OS" + " " * LONG + "~\n### GPU\n\na\n",
+    "a description with blanks": "### OS\n\nDescription:" + " " * LONG + "~\n\n### GPU\n\nx\n",
+    "a driver's words again and again": "### Driver version\n\nNVRM version " + "Kernel Module " * (LONG // 14) + "\n\n### OS\n\nx\n",
+    "brackets that do not close": "a:\n  image: x\n  command: " + "[" * LONG + "\n",
+    "lists that do not close": "a:\n  image: x\n  command: ['a',\n" + "  - [b\n" * MANY,
+    "images without a service": "a:\n" + "  image: x\n" * MANY,
+    "a command named on every row of its list": "a 1 poetry show\n" * MANY,
+    "a package with blanks": "dependencies:\n  - a" + " " * LONG + "~\n  - b=1\n",
+    "a row that ends in blanks": "a 1 " + " " * LONG + "conda ~\n",
+    "dots without a value": "DeepSpeed general environment info:\ntorch version " + "." * LONG + "\n",
+}
+
+
+@pytest.fixture
+def bound():
+    """End a test that does not end by itself."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(BOUND_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(*_given):
+    raise TimeoutError(f"not done after {BOUND_S} s")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_costs_no_more_than_its_length(name, bound):
+    try:
+        assert read_dump(TEXTS[name], "paste") is not None
+    except NoDump:
+        return
