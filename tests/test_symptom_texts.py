@@ -24,7 +24,9 @@ WORDED = {
         "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error", "RuntimeError: NVCC compilation failed: 1",
         "thread '<unnamed>' panicked at src/lib.rs:12:5: called `Result::unwrap()` on an `Err` value", "RuntimeError: Ninja build failed. Ninja output:",
         "docker: Error response from daemon: could not select device driver", "RuntimeError: operator torchvision::nms does not exist",
-        "RuntimeError: CUDA error: no kernel image is available for execution on the device", "OSError: [Errno 28] No space left on device: '/tmp/x'"),
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device", "OSError: [Errno 28] No space left on device: '/tmp/x'",
+        "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 64: Resource temporarily unavailable",
+        "libgomp: Thread creation failed: Resource temporarily unavailable"),
     "device-lost": (
         "pynvml.NVMLError_DriverNotLoaded: Driver Not Loaded", "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch",
         "NVRM: Xid (PCI:0000:19:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."),
@@ -78,3 +80,10 @@ def test_an_error_long_after_an_ignored_one_counts():
 
 def test_a_request_that_was_served_is_seen_in_escaped_json_too():
     assert classify('ValueError: bad request\n{"log":"INFO: 10.0.0.1:1 - \\"POST /generate HTTP/1.1\\" 200 OK\\n","stream":"stderr"}\n') is None
+
+
+def test_what_nccl_warned_of_tells_more_than_what_follows_it():
+    log = (
+        "[0] transport/nvls.cc:301 NCCL WARN Cuda failure 1 'invalid argument'\nTraceback (most recent call last):\n"
+        "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error\nncclUnhandledCudaError: Call to CUDA function failed.\n")
+    assert "Cuda failure 1 'invalid argument'" in classify(log).signature

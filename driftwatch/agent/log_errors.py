@@ -38,6 +38,7 @@ _EXCEPTION = re.compile(
 _ABRUPT = re.compile(
     r"(?:Killed|Aborted)\b.{0,40}$|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
     r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
+    r"|.*\b(?:pthread_create|[Tt]hread creation|fork|clone)\b.{0,60}: Resource temporarily unavailable|.*\bNCCL WARN C(?:uda failure|all to \w+ failed)"
     r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
 _LEVEL = re.compile(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:"
     r"|(?:\S+: )?Error response from daemon")
@@ -45,13 +46,13 @@ _ERRNO = re.compile(
     r"No space left on device|Too many open files|Permission denied|Operation not permitted|Invalid argument|Device or resource busy"
     r"|Input/output error|Stale file handle|Transport endpoint|Resource temporarily unavailable|[Aa]ddress already in use|No such device")
 _WRAPPER = re.compile(
-    r"see root cause|Received sigquit|EngineDead|Failed to infer device type|unhandled (?:system|cuda) error|ChildFailedError"
+    r"see root cause|Received sigquit|EngineDead|Failed to infer device type|unhandled (?:system|cuda) error|^ncclUnhandledCudaError: Call to|ChildFailedError"
     r"|Engine (?:core|process)\b.*failed|WorkerProc initialization failed|KeyboardInterrupt|SystemExit|CancelledError|BrokenPipe"
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
-_ARGUMENTS = re.compile(r"server_args=|\bNamespace\(|\bnon-default args\b")  # what a server was given: names of limits and timeouts, no error
-_NEVER_SERVED = re.compile(r"Initialization failed\b.{0,20}warm-?up|warm-?up error", re.IGNORECASE)  # SGLang listens before it asks itself for the first time
+_ARGUMENTS = re.compile(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
+_NEVER_SERVED = re.compile("warmup error")  # SGLang listens before it asks itself for the first time
 _IDLE = re.compile(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
 _CHAIN = re.compile(r"was the direct cause of|another exception occurred")
 SERVED = re.compile(

@@ -7,7 +7,7 @@ from .moments import iso
 from .probe import Fact, Unknown, fact_path, part
 from .processes_seen import TICKS_PER_S, Seen, environ_of, parse_libraries, parse_limits, parse_uid, parse_unit
 from .serving import Server
-from .typed import Any, Dict, Iterator, List, Set, Tuple
+from .typed import Any, Dict, Iterable, Iterator, List, Set, Tuple
 
 TRACKER = "the resource tracker beside the ranks: what the launch process had when it started them"
 LAUNCH = "the launch process: without what the server set itself later"
@@ -159,7 +159,10 @@ def environment(look: Look, server: Server) -> Iterator[Fact]:
         yield from _all(top + "/env", _shown(look, usual))
         if isinstance(usual, dict):
             yield top + "/env_from", TRACKER if usual is tracked else LAUNCH
-            yield top + "/env_kept_back", sum(not look.host.mask.is_shown(name) for name in usual)
+            left_out = names_left_out(look.host, usual)
+            yield top + "/env_kept_back", len(left_out)
+            if left_out:
+                yield top + "/env_left_out", left_out
         if isinstance(launched, dict) and isinstance(tracked, dict):
             yield top + "/env_set_at_run_time", sorted(name for name in _different(tracked, launched) if look.host.mask.is_shown(name))
     python = serving_python(look.host, server.launch, usual) if server.launch is not None else None
@@ -167,6 +170,11 @@ def environment(look: Look, server: Server) -> Iterator[Fact]:
         yield top + "/python", python
     for role, told in _merged([(role, look.environ(seen)) for role, seen in server.ranks]).items():
         yield from _all("%s/%s/env" % (top, part(role)), _shown(look, _different(told, usual)))
+
+
+def names_left_out(host: Host, names: Iterable[str]) -> List[str]:
+    """Return the names of the variables whose values are not told, sorted; a name that is itself the shape of a secret is masked."""
+    return sorted(cut(host.mask.text(name)) for name in names if not host.mask.is_shown(name))
 
 
 def _shown(look: Look, variables: Any) -> Any:

@@ -35,6 +35,22 @@ def runs(case: Case, side: SideName) -> list[str]:
     return [server for server in case.families("servers") if server != NAMED and case.value(side, f"servers/{server}/running") is True]
 
 
+def is_set_by_server(case: Case, path: str) -> bool:
+    """Tell whether a variable of a server differs only because one side's was read before the server set it: of its launch process, from which it is absent.
+
+    The other side's was read of what the launch process gave its children, and its snapshot names the variables that the server set in between.
+    """
+    top, _, name = path.rpartition("/env/")
+    if top.count("/") != 1:
+        return False
+    for side, other in (SIDES, tuple(reversed(SIDES))):
+        own = case.value(side, f"{top}/env_set_at_run_time")
+        is_launch = str(case.value(other, f"{top}/env_from") or "").startswith("the launch process")
+        if is_launch and isinstance(own, list) and name in own and case.side(other).get(path) == Known(None):
+            return True
+    return False
+
+
 def flag(name: str) -> str:
     """Return a field name as it stands on a command line."""
     return "--" + name.replace("_", "-")
@@ -68,7 +84,7 @@ def moved_arguments(case: Case) -> Iterator[Argument]:
     """
     for server in case.families("servers"):
         given = f"servers/{server}/given"
-        are_given = all(_is_told(case, side, given) for side in SIDES) and not all(_is_told(case, side, f"servers/{server}/args") for side in SIDES)
+        are_given = all(_is_told(case, side, given) for side in SIDES) and not all(_are_resolved(case, side, server) for side in SIDES)
         for name in _names(case, server):
             good, bad = (
                 (case.value(side, path), path) if are_given and (path := f"{given}/{name}") else effective(case, side, server, name) for side in SIDES
@@ -78,6 +94,13 @@ def moved_arguments(case: Case) -> Iterator[Argument]:
             facts = tuple(dict.fromkeys((good[1], bad[1])))
             if not any((change := case.by_path.get(path)) is not None and change.is_folded and change.follows is None for path in facts):
                 yield Argument(server, name, good[0], bad[0], facts, _is_default(case, server, name))
+
+
+def _are_resolved(case: Case, side: SideName, server: str) -> bool:
+    """Tell whether a side knows more arguments than were given: those that the server resolved, and no mere copy of a command line."""
+    told, given = ({path.rsplit("/", 1)[1] for path, value in case.under(side, f"servers/{server}/{source}") if not is_unknown(value)}
+                   for source in ("args", "given"))
+    return bool(told - given)
 
 
 def _is_told(case: Case, side: SideName, prefix: str) -> bool:

@@ -89,7 +89,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
         "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
     },
-    "error text against": {"another is named": -0.8, "other level": -0.6, "the system refused": -1.0},
+    "error text against": {"another is named": -0.8, "other level": -0.6, "the system refused": -1.0, "found on the host": -1.8},
     # the start-up sum of memory, and GPU memory held by others
     "memory sum": {
         "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0, "memory equal": 0.7, "took no memory": -3.5,
@@ -128,6 +128,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "services and containers": {
         "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "container stack moved": 2.2, "container stack set anew": 1.8,
         "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
+        "runtime without GPUs": 3.2, "restarted under the server": 1.4, "patch release": -1.0,
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
@@ -137,7 +138,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "devices": {
         "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
         "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0, "narrower link": 2.6,
-        "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8,
+        "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8, "compute mode restricts": 2.2, "card in use already": 0.8, "card's mode moved": 1.4,
     },
     # only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
     "power and clocks": {
@@ -149,7 +150,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8, "cache fills shared memory": 3.6,
         "memory pressure": 0.4, "memory setting moved": 1.6, "killed for memory": 2.8, "little memory left": 1.6, "cold cache": 1.8,
         "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
-        "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4,
+        "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4, "mount became read-only": 2.0, "killed at its group's limit": 3.0,
+        "kernel setting moved": 1.8, "counter of the setting grew": 0.8,
     },
     # relations broken inside one process weigh most, what moved by itself least
     "native libraries": {
@@ -158,7 +160,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "ranks and paths": {
         "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
-        "wire moved": 1.8, "wire down": 2.4, "firmware moved": 1.8,
+        "wire moved": 1.8, "wire slower": 2.2, "wire down": 2.4, "firmware moved": 1.8,
     },
 })
 GROUP_OF: Mapping[str, str] = MappingProxyType({name: group for group, weights in GROUPS.items() for name in weights})

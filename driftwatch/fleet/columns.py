@@ -9,7 +9,7 @@ from driftwatch.model import matches
 REST = "hst"
 _ROWS = (
     ("arg", "servers/*/args/* servers/*/given/*"),
-    ("env", "env/* env_source env_kept_back servers/*/env/* servers/*/*/env/* limits/* servers/*/limits/* servers/*/*/limits/* nccl/*"),
+    ("env", "env/* env_source env_kept_back env_left_out servers/*/env/* servers/*/*/env/* limits/* servers/*/limits/* servers/*/*/limits/* nccl/*"),
     ("cud", "cuda/* torch/cuda libraries/* native/* loader/* servers/*/libraries/* servers/*/*/libraries/* driver/library/*"),
     ("drv", "driver/* nvml/* fabricmanager/* modules/nvidia*/*"),
     ("krn", "kernel/* modules/* modules_other kernel_log/* os/*"),

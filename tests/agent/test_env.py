@@ -12,14 +12,14 @@ from driftwatch.agent.real import RealRoot
 from tests.agent.serving_lab import host_of, process, record
 
 
-def test_listed_variables_are_told_secrets_as_digests_and_others_only_counted(tmp_path):
+def test_listed_variables_are_told_secrets_as_digests_and_others_by_name_only(tmp_path):
     root = record(tmp_path, {}, environ={"NCCL_DEBUG": "WARN", "HF_TOKEN": "hf_x", "MY_THING": "hidden", "HOME": "/root"})
     told = dict(env.collect(host_of(root)))
     assert told["env/NCCL_DEBUG"] == "WARN"
     assert told["env/HF_TOKEN"]["keyed"]
     assert told["env_kept_back"] == 2
     assert "hidden" not in str(told)
-    assert "MY_THING" not in str(told)
+    assert told["env_left_out"] == ["HOME", "MY_THING"]
 
 
 def test_names_with_odd_letters_are_one_part_of_a_path(tmp_path):

@@ -369,7 +369,8 @@ def test_a_real_server_is_told_as_it_runs(tmp_path):
     assert facts[top + "/log/path"] == str(tmp_path / "server.log")
     assert facts[top + "/log/ready"] is True
     assert facts[top + "/args/port"] == 31872
-    assert not [word for word in ("planted-key", "hf_planted", "planted-too", "MY_THING") if word in str(facts)]
+    assert "MY_THING" in facts[top + "/env_left_out"]
+    assert not [word for word in ("planted-key", "hf_planted", "planted-too") if word in str(facts)]
 
 
 def test_the_environment_of_real_ranks_survives_where_the_title_leaves_it_alone(tmp_path):

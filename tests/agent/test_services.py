@@ -66,7 +66,7 @@ def test_the_sites_own_unit_is_asked_for_and_its_orders_are_told_without_secrets
     assert (own["env/HF_HOME"], own["env/NCCL_DEBUG"]) == ("/data/hf", "WARN")
     assert "geheim99" not in str(own)
     assert "hf_abc" not in str(own)
-    assert "env/MY_OWN" not in own
+    assert ("env/MY_OWN" in own, own["env_left_out"]) == (False, ["MY_OWN"])
 
 
 def test_an_empty_order_takes_back_those_before_it():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from driftwatch.dumps.read import read_dump
 from driftwatch.explain.naming import names_path
 from driftwatch.explain.releases import is_unreleased
 from driftwatch.model import Symptom
@@ -68,3 +69,9 @@ def test_a_nightly_that_replaced_a_release_weighs_more_than_a_release():
         return suspect(told(snapshot(package("torch", "2.1.2")), snapshot(package("torch", version)), Symptom("hang")), "package", "torch").confidence
 
     assert found("2.3.0.dev20231210") > found("2.3.0")
+
+
+@pytest.mark.parametrize("more", [" --enable-mixed-chunk", " --schedule-policy fcfs"])
+def test_of_two_commands_that_were_typed_what_only_one_gives_is_a_difference(more):
+    good, bad = (read_dump(f"$ python3 -m sglang.launch_server --model-path org/model --tp 8{given}\n", "paste") for given in ("", more))
+    assert [one.subject.name for one in told(good, bad, Symptom("runtime-crash")).suspects] == [more.split()[0][2:].replace("-", "_")]

@@ -42,7 +42,7 @@ _CONFIG = r"(?:\S*/configs/)?(\S+?\.json)"
 _USED = re.compile(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
 _MISSING = re.compile(r"Config file not found at (?:\[')?" + _CONFIG)
 _FALLBACK = re.compile(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
-NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"))
+_NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"))
 _DEFAULT = re.compile(r"Using default MoE (?:kernel )?config")
 
 
@@ -112,7 +112,7 @@ def _told(top: str, answer: Dict[str, Any], because: str) -> Iterator[Fact]:
     for key in ("oldest", "newest"):
         if answer[key] is not None:
             yield top + "/" + key, unknown if partly else iso(answer[key] // 10**9)
-    for key, name in NAMED:
+    for key, name in _NAMED:
         if answer[key] or partly:
             yield top + "/" + name, answer[key] or unknown
     if answer["unread"]:

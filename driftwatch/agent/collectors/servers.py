@@ -10,7 +10,8 @@ with --env-from-pid where it is none of these. ROLE is ``launch``, ``scheduler_T
 | servers/SERVER/{python, cwd, user, unit} | interpreter (virtual environment kept), folder, user, systemd service of the launch process |
 | servers/SERVER/started_at (volatile) | when the launch process started, ISO 8601 in UTC; 100 ticks a second are assumed |
 | servers/SERVER/env/NAME, env_from, env_set_at_run_time | the environment as the ranks got it, where it was read, the names that the server set itself |
-| servers/SERVER/env_kept_back (volatile) | how many variables are not listed, and so not told |
+| servers/SERVER/env_kept_back (volatile) | how many variables are not listed, and so told without a value |
+| servers/SERVER/env_left_out (volatile) | the names of those: a session gives others than a unit |
 | servers/SERVER/limits/NAME | {"soft", "hard"} of the launch process: numbers or "unlimited" (open_files, locked_memory_bytes …) |
 | servers/SERVER/libraries/FAMILY | the mapped file of a library, " (deleted)" kept; a list where the processes map several |
 | servers/SERVER/leftovers | roles of processes whose launch process is gone |
@@ -162,7 +163,7 @@ def _not_running(servers: List[Server], framework: str, hidden: Optional[Unknown
 
 
 def _volatile() -> Tuple[str, ...]:
-    own = ("started_at", "env_kept_back", "log/began", "log/unread_bytes", "log/throughput_tok_s", "args/random_seed")
+    own = ("started_at", "env_kept_back", "env_left_out", "log/began", "log/unread_bytes", "log/throughput_tok_s", "args/random_seed")
     of_ranks = ("state", "pid", "started_at")
     names = tuple(top + name for name in NEVER_THE_SAME for top in ("servers/*/env/", "servers/*/*/env/"))
     return tuple("servers/*/" + one for one in own) + tuple("servers/*/*/" + one for one in of_ranks) + names

@@ -8,6 +8,7 @@
 | services/NAME/since (volatile) | when it became active, ISO 8601 in UTC |
 | services/NAME/unit/WORD | what its unit file and drop-ins in /etc/systemd/system order: limits, commands, user, order of start … |
 | services/NAME/env/VARIABLE | listed variables that they set |
+| services/NAME/env_left_out | the names of the others that they set |
 | services/NAME/said | of a unit of the driver that is not well: the last lines of its journal that tell why, without times |
 """
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 
 from ..host import Host, Ran, Stat
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
+from ..process_facts import names_left_out
 from ..typed import Any, Dict, Iterator, List
 from ..unit_files import parse_moment, parse_show, parse_unit
 
@@ -112,6 +114,9 @@ def _ordered(host: Host, name: str, paths: List[str]) -> Iterator[Fact]:
     for variable, text in sorted(variables.items()):
         if host.mask.is_shown(variable):
             yield fact_path("services", name, "env", variable), host.mask.value(variable, text)
+    left_out = names_left_out(host, variables)
+    if left_out:
+        yield fact_path("services", name, "env_left_out"), left_out
 
 
 def _masked(host: Host, value: Any) -> Any:

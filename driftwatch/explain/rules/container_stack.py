@@ -19,9 +19,11 @@ from driftwatch.model import Known
 TOOLKIT = Subject("container", "nvidia-container-toolkit")
 _TOOLKIT = re.compile(r"(?:lib)?nvidia-container.*|nvidia-docker.*")
 _TEXT = re.compile(
-    r"cuInit|no cuda-capable|nvml.*(?:unknown error|not found)|nvidia-container|failed to create shim|OCI runtime|unknown error|CDI device", re.IGNORECASE
+    r"cuInit|no cuda-capable|nvml.*(?:unknown error|not found)|nvidia-container|failed to create shim|OCI runtime|unknown error|CDI device"
+    r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver", re.IGNORECASE
 )
 _LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|nvmlInit.*999", re.IGNORECASE)
+_DEFAULT, _GIVES = "default-runtime", ("runtime", "device_requests", "devices")
 _MADE = ("image", "digest", "runtime", "device_requests", "devices", "privileged", "security_options", "capabilities_added", "ipc_mode", "pid_mode")
 
 
@@ -51,7 +53,7 @@ def _of_packages(case: Case, subject: Subject, changes: list[Change]) -> Evidenc
     good, bad = _both(changes[0])
     facts = tuple(change.path for change in changes)
     says = f"it moved, {moved(good, bad)}" + (f": {listed(names)}" if len(names) > 1 else "")
-    terms = (term("container stack moved", says, facts), *_on_path(case), *_text(case))
+    terms = (term("container stack moved", says, facts), *_of_stack(case), *_patch(good, bad))
     look = Command("confirm", "nvidia-ctk --version; docker run --rm --gpus all ubuntu nvidia-smi -L", "whether a plain container sees the GPUs")
     back = tuple(
         Command("try", command(["apt-get", "install", "--allow-downgrades", *(f"{name}={good}" for name in names)]), "as root; then restart the engine")
@@ -60,6 +62,12 @@ def _of_packages(case: Case, subject: Subject, changes: list[Change]) -> Evidenc
     )
     verdict = f"{subject.name} moved, {moved(good, bad)}: it decides how GPUs get into containers."
     return Evidence(subject, terms, Wording("container runtime", subject.name, mark(good, bad), good, bad, verdict, carrier(case, names), (look, *back)))
+
+
+def _patch(good: object, bad: object) -> Iterator[Term]:
+    """Yield that one release was only packed anew: what stands before the last hyphen of the package's version is the same."""
+    if isinstance(good, str) and isinstance(bad, str) and "-" in good and good.rpartition("-")[0] == bad.rpartition("-")[0]:
+        yield term("patch release", "it is the same release, packed anew")
 
 
 def _gpu_containers(case: Case, side: SideName) -> list[str]:
@@ -74,6 +82,19 @@ def _has_gpu(case: Case, side: SideName, name: str) -> bool:
         or case.value(side, f"{top}/runtime") == "nvidia"
         or "nvidia" in str(case.value(side, f"{top}/devices"))
     )
+
+
+def _lost_gpus(case: Case, name: str) -> bool:
+    """Tell whether a container that had GPUs is known to be made without any."""
+    is_told = all(case.known(f"containers/{name}/{one}") is not None for one in _GIVES) and case.value("bad", f"containers/{name}/image") is not None
+    return is_told and _has_gpu(case, "good", name) and not _has_gpu(case, "bad", name)
+
+
+def _of_stack(case: Case) -> Iterator[Term]:
+    """Yield that a container gets its GPUs this way and the error is of that; nothing where a container was made without any, which says all of it."""
+    if not any(_lost_gpus(case, name) for name in case.families("containers")):
+        yield from _on_path(case)
+        yield from _text(case)
 
 
 def _on_path(case: Case) -> Iterator[Term]:
@@ -97,7 +118,7 @@ def _settings(case: Case) -> Iterator[Finding]:
         return
     good, bad = _both(changes[0])
     names = [change.path.split("/", 2)[2].replace("%2F", "/") for change in changes]
-    terms = (term("container stack set anew", f"settings moved: {listed(names)}", [change.path for change in changes]), *_on_path(case), *_text(case))
+    terms = (term("container stack set anew", f"settings moved: {listed(names)}", [change.path for change in changes]), *_of_stack(case))
     look = Command("confirm", "cat /etc/docker/daemon.json /etc/nvidia-container-runtime/config.toml")
     verdict = f"Settings of the container runtime moved: {listed(names)}."
     yield Evidence(
@@ -158,19 +179,34 @@ def _made_anew(case: Case, name: str) -> Iterator[Finding]:
         return
     good, bad = _both(changes[0])
     parts = [change.path.split("/")[2] for change in changes]
+    facts = [change.path for change in changes]
+    if _lost_gpus(case, name):
+        yield _without_gpus(case, name, facts)
+        return
     is_image = bool({"image", "digest"} & set(parts))
     says = "it was made from another image: all that is in it moved at once" if is_image else f"it was made otherwise: {listed(parts)}"
-    terms = (term("image moved" if is_image else "container set anew", says, [change.path for change in changes]),)
-    wording = Wording(
-        "container",
-        f"{name}, {parts[0]}",
-        mark(good, bad),
-        good,
-        bad,
-        f"The container {name}: {says}.",
-        commands=(Command("confirm", command(["docker", "inspect", name])),),
-    )
+    terms = (term("image moved" if is_image else "container set anew", says, facts),)
+    look = Command("confirm", command(["docker", "inspect", name]))
+    wording = Wording("container", f"{name}, {parts[0]}", mark(good, bad), good, bad, f"The container {name}: {says}.", commands=(look,))
     yield Evidence(Subject("container", name), terms, wording)
+
+
+def _without_gpus(case: Case, name: str, facts: list[str]) -> Evidence:
+    """Return that a container which had GPUs was made without any: then neither devices nor libraries of the driver are put into it, whatever the host has."""
+    top = f"containers/{name}"
+    good, bad = (case.value(side, f"{top}/runtime") for side in SIDES)
+    runtime = f"runtime {moved(good, bad)}, " if good != bad else ""
+    says = f"it was made anew without GPUs: {runtime}no request for devices; then no library of the driver is put into it either"
+    terms = (term("runtime without GPUs", says, dict.fromkeys([f"{top}/runtime", *facts])), *_text(case))
+    default = next(case.moved(f"container_runtime/docker/{_DEFAULT}"), None)
+    carrier_ = f"the engine's {_DEFAULT} moved, {moved(*_both(default))}, which a container takes when it is made" if default is not None else ""
+    commands = (
+        Command("confirm", command(["docker", "inspect", "--format", "{{.HostConfig.Runtime}} {{json .HostConfig.DeviceRequests}}", name])),
+        Command("try", "nvidia-ctk runtime configure --runtime=docker --set-as-default", "as root; restart docker, then make the container anew"),
+        Command("look", f"# or make {name} with --gpus all, whatever the engine's default is"),
+    )
+    verdict = f"The container {name} was made without GPUs{f', runtime {moved(good, bad)}' if runtime else ''}: what it lacks the host still has."
+    return Evidence(Subject("container", name), terms, Wording("container", f"{name}, runtime", mark(good, bad), good, bad, verdict, carrier_, commands))
 
 
 RULES = (Rule("container_stack", needs=(), weigh=weigh, blames=("container",)),)

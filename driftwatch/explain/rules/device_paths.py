@@ -14,6 +14,8 @@ from driftwatch.explain.words import listed, moved, show
 
 _REDIRECTS = re.compile(r"ReqRedir|CmpltRedir|UpstreamFwd|EgressCtrl|SrcValid")
 _OF_PATHS = re.compile(r"iommu|pci=|pcie_|acs")
+_TRANSLATES = re.compile(r"(?:amd_iommu|intel_iommu|iommu)=(?:\S*,)?(?:on|force|nopt|force_enable|pgtbl_v[12]|strict)(?:,\S*)?|iommu\.passthrough=0")
+_LETS_PASS = re.compile(r"(?:amd_iommu|intel_iommu|iommu)=(?:\S*,)?(?:off|pt)(?:,\S*)?|iommu\.passthrough=1")
 _OPTIONS = re.compile(r"numa|hugepage|mitigations|isolcpus|nohz|nvidia|nouveau|rd\.driver|module_blacklist|cgroup|memory|mem=|cpu|idle")
 _TEXT = re.compile(r"p2p|peer|NCCL|all_?reduce|collective|iommu|DMAR|IO_PAGE_FAULT", re.IGNORECASE)
 _LOOKS = {
@@ -76,8 +78,11 @@ def _kernel_options(case: Case) -> Iterator[Finding]:
     of_paths = [word for word in told if _OF_PATHS.search(word)]
     others = [word for word in told if word not in of_paths]
     if of_paths:
+        is_on = any(_TRANSLATES.fullmatch(word) for word in new - old) or any(_LETS_PASS.fullmatch(word) for word in old - new)
+        translates = is_on and not any(_LETS_PASS.fullmatch(word) for word in new)
         says = f"the kernel was started with other options for the devices' paths: {listed(of_paths)}"
-        yield _evidence(case, "IOMMU", "kernel options matter", says, ["kernel/cmdline"])
+        says += "; what devices send to each other is translated now, and goes by the root" if translates else ""
+        yield _evidence(case, "IOMMU", "isolation moved" if translates else "kernel options matter", says, ["kernel/cmdline"])
     if others:
         weight = "kernel options matter" if any(_OPTIONS.search(word) for word in others) else "kernel options moved"
         terms = (term(weight, f"the kernel was started with other options: {listed(others)}", ("kernel/cmdline",)),)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.pairs import logged_more
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
+from driftwatch.explain.transactions import carrier
 from driftwatch.explain.words import listed, moved
 from driftwatch.model import Known
 
@@ -22,6 +24,9 @@ _TOO_OLD = re.compile(
     r"unsupported toolchain|UNSUPPORTED_?PTX|driver version is insufficient|driver (?:on your system )?is too old|newer (?:NVIDIA )?driver"
     r"|forward compatibility was attempted|COMPAT_NOT_SUPPORTED|driver does not support", re.IGNORECASE,
 )
+_REFUSED = "kernel_log/module_refused"
+_UNSIGNED = re.compile(r"unavailable key|unsigned module|[Rr]equired key not|[Kk]ey was rejected|Lockdown")
+_OF_SIGNING = re.compile(r"dkms|mokutil|shim.*|sbsigntool.*|secureboot-db|linux-(?:modules|image|objects|signatures).*")
 DRIVER = Subject("driver", "NVIDIA driver")
 
 
@@ -96,12 +101,32 @@ def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
         terms.append(term("another kernel runs", f"another kernel runs, {moved(*kernel)}: a module is built for one kernel", ("kernel/release",)))
     if _SAYS_SO.search(case.text):
         terms.append(term("text and driver agree", "the error text says the same", facts))
+    key = _refused_key(case)
+    if key and "driver/on_disk/version" in odd:
+        return _refused(case, [*terms, term("module refused", f"the kernel refused a module: {key}", (_REFUSED,))], known[0] if known is not None else None)
     release = case.value("bad", "kernel/release")
     verdict = f"No NVIDIA module is loaded{f' in kernel {release}' if isinstance(release, str) else ''}, though the user space of the driver is there."
     look = Command("confirm", "lsmod | grep ^nvidia; uname -r; find /lib/modules/$(uname -r) -name 'nvidia*.ko*'", "whether this kernel has a module at all")
     load = Command("try", "modprobe nvidia", "as root; where this kernel has none, build it or boot the kernel before")
     wording = Wording("kernel module", "nvidia", "-", known[0] if known is not None else None, None, verdict, commands=(look, load))
     return Evidence(Subject("kernel-module", "nvidia kernel module missing"), tuple(terms), wording)
+
+
+def _refused_key(case: Case) -> str:
+    """Return the kernel's line that it refused a module for its signature, "" where it told none since the good side."""
+    return next((line for line in logged_more(case, _REFUSED) if _UNSIGNED.search(line)), "")
+
+
+def _refused(case: Case, terms: list[Term], before: object) -> Evidence:
+    """Return that the driver's module lies on disk and the kernel would not take it: who signed it is not trusted (Secure Boot)."""
+    verdict = "The kernel refuses the NVIDIA module, though it lies on disk: the key that signed it is not enrolled (Secure Boot)."
+    commands = (
+        Command("confirm", "mokutil --sb-state; modinfo -F signer nvidia; mokutil --list-enrolled | grep CN", "who signed it, and whom the firmware trusts"),
+        Command("try", "mokutil --import KEY.der", "as root, then boot and enrol it at the console; or install modules that the distribution signed"),
+    )
+    names = [change.path.split("/")[1] for change in case.moved("os_packages/*/version") if _OF_SIGNING.fullmatch(change.path.split("/")[1])]
+    wording = Wording("kernel module", "nvidia", "!", before, "refused by the kernel", verdict, carrier(case, names), commands)
+    return Evidence(Subject("kernel-module", "nvidia"), tuple(terms), wording)
 
 
 def _commands() -> tuple[Command, ...]:

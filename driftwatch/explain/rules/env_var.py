@@ -9,7 +9,7 @@ from typing import Any
 from driftwatch.compare.change import Change
 from driftwatch.compare.equal import is_masked
 from driftwatch.explain import servers
-from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.error_words import variable_fits
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import is_workaround, variable_family
@@ -38,10 +38,34 @@ def weigh(case: Case) -> Iterator[Finding]:
     for glob in GLOBS:
         for change in case.moved(glob):
             name = change.path.rsplit("/", 1)[1]
-            if name not in told:
+            if name not in told and not servers.is_set_by_server(case, change.path):
                 told.add(name)
                 yield _evidence(case, change, name)
+    yield from _without_value(case, told)
     yield from _all_equal(case)
+
+
+def _without_value(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Yield variables that came or went and of which only the name is told, where the error text names them."""
+    for path, _ in (*case.below("good", "servers"), *case.below("bad", "servers")):
+        if not path.endswith("/env_left_out"):
+            continue
+        good, bad = (_left_out(case, side, path) for side in SIDES)
+        came_or_went = good ^ bad if good is not None and bad is not None else set()
+        for name in sorted(one for one in came_or_went - told if names_variable(case.text, one)):
+            told.add(name)
+            was, now = ("set" if name in (side or ()) else None for side in (good, bad))
+            says = "it was set on one side only; values of its kind are not told"
+            terms = (term("named in the error", "the error text names it", (path,)), term("presence", says, (path,)))
+            yield Evidence(Subject("env-var", name), terms, Wording("variable", name, mark(was, now), was, now, f"{name} {moved(was, now, absent='unset')}."))
+
+
+def _left_out(case: Case, side: SideName, path: str) -> set[str] | None:
+    """Return the names that a side left out, None where it does not tell them."""
+    names = case.value(side, path)
+    if isinstance(names, list):
+        return {str(one) for one in names}
+    return set() if case.value(side, f"{path.rpartition('/')[0]}/env_kept_back") == 0 else None
 
 
 def _evidence(case: Case, change: Change, name: str) -> Evidence:

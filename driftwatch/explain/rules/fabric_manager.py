@@ -1,4 +1,8 @@
-"""The fabric manager runs only with a driver of the very same version: where NVSwitches are, no GPU works without it. It is found even if it never moved."""
+"""The fabric manager runs only with a driver of the very same version: where NVSwitches are, no GPU works without it. It is found even if it never moved.
+
+It sets the fabric up while the driver starts. Started anew under GPUs that run, it may leave memory that GPUs share (NVLS multicast) without a way, though
+all versions agree: equal versions clear it only where it was not started anew since the boot.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ from driftwatch.explain.transactions import carried, moved_packages
 from driftwatch.explain.words import moved
 
 VERSION, MODULE, ACTIVE = "fabricmanager/version", "driver/module/version", "services/nvidia-fabricmanager/active"
+SINCE, BOOT = "services/nvidia-fabricmanager/since", "kernel/boot_id"
 FABRIC_MANAGER = Subject("service", "nvidia-fabricmanager")
+_OF_FABRIC = re.compile(r"nvls|nvlink|nvswitch|multicast|fabric|cuMem|ncclUnhandledCuda|transport/\w+\.cc|error 802|system not yet initialized", re.IGNORECASE)
+_OF_RESTART = ("startup-crash", "runtime-crash", "hang", "device-lost")
 _TEXT = re.compile(r"error 802|system not yet initialized|fabric ?manager|nvswitch|fabric (?:is )?not", re.IGNORECASE)
 
 
@@ -26,8 +33,38 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield Doubt(f"the fabric manager was of another version than the driver on the good side already: {_pair(case, 'good')}", (VERSION, MODULE))
     elif bad is False or is_down:
         yield Evidence(FABRIC_MANAGER, tuple(_terms(case, is_odd=bad is False, was_held=good is True, is_down=is_down)), _wording(case, is_odd=bad is False))
+    elif _was_restarted(case):
+        yield from _restarted(case)
     elif good and bad and not case.has_moved(VERSION, ACTIVE) and case.value("bad", ACTIVE) in (None, "active"):
         yield RuledOut(FABRIC_MANAGER, f"{case.value('bad', VERSION)} on both sides, as the driver", (VERSION, MODULE, ACTIVE))
+
+
+def _was_restarted(case: Case) -> bool:
+    """Tell whether the service is known to have started anew without a boot. Its start moves with every boot, and tells nothing then."""
+    since, boot = case.known(SINCE), case.known(BOOT)
+    if since is None or boot is None or None in (*since, *boot) or case.has_moved(MODULE):
+        return False
+    return bool(since[0] != since[1] and boot[0] == boot[1])
+
+
+def _restarted(case: Case) -> Iterator[Finding]:
+    """Yield a restart under GPUs that ran, where something failed. Without a failure it is no suspect, and no proof of innocence either."""
+    is_named = _OF_FABRIC.search(case.text) is not None
+    if case.klass not in _OF_RESTART and not is_named:
+        return
+    since = both(case, SINCE)
+    says = f"it was started anew at {since[1]} without a boot: the driver and the GPUs ran on with what it had set up before"
+    is_open = is_named or not case.text
+    terms = [term("restarted under the server" if is_open else "moved", says, (SINCE, BOOT))]
+    if is_named:
+        terms.append(term("text fits", "the error text is that of memory or ways that GPUs share over NVLink"))
+    commands = (
+        Command("confirm", "journalctl -u nvidia-fabricmanager -n 50 --no-pager; nvidia-smi -q | grep -A3 Fabric", "when it started, and the fabric's state"),
+        Command("try", "# stop all GPU processes, then nvidia-smi -r as root, or boot: GPUs and fabric start together"),
+        Command("try", "export NCCL_NVLS_ENABLE=0", "for one run: does it start without memory that is shared over the fabric?"),
+    )
+    verdict = "The fabric manager was started anew under GPUs that ran: the fabric's state and theirs may no longer fit."
+    yield Evidence(FABRIC_MANAGER, tuple(terms), Wording("service", "nvidia-fabricmanager start", "~", *since, verdict, commands=commands))
 
 
 def _agree(case: Case, side: SideName) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from driftwatch.explain import devices, limits
+from driftwatch.explain import devices, limits, memory_groups
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.pairs import logged_more
@@ -82,8 +82,11 @@ def _ran_out(case: Case) -> Iterator[Finding]:
 
 
 def _killed(case: Case) -> Iterator[Term]:
-    counters = [path for path, _ in (*case.below("bad", "cgroup"), *case.below("bad", "memory")) if path.endswith("/oom_kills")]
-    grown = [path for path in counters if (number(case.value("bad", path)) or 0) > (number(case.value("good", path)) or 0) and case.known(path) is not None]
+    """Yield that the kernel killed processes because the host had no memory left; what a group's own limit killed says nothing of the host."""
+    if memory_groups.killed(case) and not memory_groups.is_host_named(case):
+        return
+    counters = [path for path, _ in case.below("bad", "memory") if path.endswith("/oom_kills")]
+    grown = [path for path in counters if memory_groups.has_grown(case, path)]
     if logged_more(case, "kernel_log/oom_kill"):
         grown.append("kernel_log/oom_kill")
     grown += [

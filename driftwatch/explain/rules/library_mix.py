@@ -106,6 +106,9 @@ def _named(case: Case) -> Iterator[Finding]:
             )
         )
     good, bad = both(case, f"loader/picks/{soname}")
+    if not changes and bad is not None and good == bad and "cannot open" in match[2]:
+        says = "the host's loader finds it, the same on both sides: the process that lacks it looks elsewhere, as inside a container"
+        terms.append(term("found on the host", says, (f"loader/picks/{soname}",)))
     look = Command("confirm", f"ldconfig -p | grep {soname}; printenv LD_LIBRARY_PATH; strings {file} | grep -E 'GLIBCXX_|CXXABI_' | tail -3")
     wording = Wording("library", soname, "~" if good != bad else "!", good, bad, f"{file}: {match[2]}.", commands=(look,))
     yield Evidence(Subject("library", str(bad) if isinstance(bad, str) and good != bad else file), tuple(terms), wording)

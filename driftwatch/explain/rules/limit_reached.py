@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from driftwatch.explain import limits
+from driftwatch.explain import limits, memory_groups
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family, package_family
@@ -32,8 +32,8 @@ def _terms(case: Case, limit: Limit) -> Iterator[Term]:
     is_named = limit.text.search(case.text) is not None
     fell = good is not None and bad is not None and bad[1] < good[1]
     orders = limits.configured(case, limit.key)
-    if not is_named and not fell and not orders:
-        return
+    if (not is_named and not fell and not orders) or (bad is not None and bad[1] == float("inf")):
+        return  # what is known to be unlimited was not reached
     facts = tuple(dict.fromkeys(one[0] for one in (good, bad) if one is not None))
     if is_named:
         yield term("errno names it", f"the error text says that the {limit.name} was reached", facts)
@@ -124,12 +124,13 @@ def _of_group(case: Case) -> Iterator[Finding]:
         if not is_set and (good is None or bad is None or bad >= good):
             continue
         says = f"it is {now} now, and was {before}" if is_set else f"it fell from {limits.show(good or 0)} to {limits.show(bad or 0)}"
-        name = f"{what.replace('_', ' ').removesuffix(' bytes')} of {change.path.split('/')[-2]}"
+        name = memory_groups.title(change.path)
         terms = [term("limit fell", says, (change.path,))]
         if "memory" in what and limits.NO_MEMORY.search(case.text):
             terms.append(term("errno names it", "the error text is that of a process without memory", (change.path,)))
         look = Command("confirm", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max; docker inspect NAME")
-        yield Evidence(Subject("limit", name), tuple(terms), Wording("limit", name, "~", before, now, f"The limit {name}: {says}.", commands=(look,)))
+        carrier = memory_groups.ordered(memory_groups.orders(case, change.path)) if "memory" in what else ""
+        yield Evidence(Subject("limit", name), tuple(terms), Wording("limit", name, "~", before, now, f"The limit {name}: {says}.", carrier, (look,)))
 
 
 RULES = (Rule("limit_reached", needs=(), weigh=weigh, blames=("limit", "nccl")),)

@@ -11,12 +11,14 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.pairs import both, logged_more, numbers, plain
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
-from driftwatch.explain.words import command, count, listed, moved, number
+from driftwatch.explain.words import command, count, listed, moved, number, shorten
 from driftwatch.model import Unknown
 
 NETWORK_TYPES = re.compile(r"nfs\d?|cifs|smb\d?|lustre|ceph|glusterfs|beegfs|gpfs|wekafs|9p|fuse\..*|virtiofs|afs|juicefs")
 _WAITS = re.compile(r"rpc_|nfs|cifs|smb|fuse|ceph|lustre|cl_|page_lock|folio_wait|io_schedule|wait_on_page|xfs|ext4|blk|nvme|request_wait", re.IGNORECASE)
 _HOLDS = frozenset({"model", "hf_cache", "venv", "source", "cache", "shm"})
+_OF_FILES = re.compile(r"Read-only file system|No such file or directory|Stale file handle|Input/output error|Permission denied|Transport endpoint")
+_PATHS = re.compile(r"(?<![\w./])/[\w.+@%=-]+(?:/[\w.+@%=-]+)*")
 _LOG = {"kernel_log/nfs": "nfs", "kernel_log/network_fs": "network", "kernel_log/io_error": "disk", "kernel_log/hung_task": "any"}
 
 
@@ -86,11 +88,35 @@ def _moved(case: Case, mount: str, place: str) -> Iterator[Term]:
         )
     elif kinds[0] is not None:
         told = [f"{change.path.rsplit('/', 1)[1]} {moved(*both(case, change.path))}" for change in changes if not change.path.endswith("/options")]
-        yield term(
-            "mount moved" if told else "moved", f"it is another mount: {listed(told)}" if told else "its options moved", [change.path for change in changes]
-        )
+        facts = [change.path for change in changes]
+        if told:
+            yield term("mount moved", f"it is another mount: {listed(told)}", facts)
+        elif became_read_only(case, mount):
+            yield term("mount became read-only", "it was mounted to read and write, and is read-only now", facts)
+        else:
+            yield term("moved", "its options moved", facts)
         if not is_used and told:
-            yield term("off the server's path", "nothing that the server needs is known to lie on it", [change.path for change in changes])
+            yield term("off the server's path", "nothing that the server needs is known to lie on it", facts)
+    if "Read-only" not in case.text or became_read_only(case, mount):
+        yield from _path_named(case, place, [change.path for change in changes])
+
+
+def became_read_only(case: Case, mount: str) -> bool:
+    """Tell whether a mount that could be written to on the good side no longer can."""
+    good, bad = (one.split(",") if isinstance(one, str) else [] for one in both(case, f"mounts/{mount}/options"))
+    return "rw" in good and "ro" in bad
+
+
+def _path_named(case: Case, place: str, facts: list[str]) -> Iterator[Term]:
+    """Yield that the error is of a path on a mount that moved: of all mounts of both sides this one is the nearest above it."""
+    if _OF_FILES.search(case.text) is None:
+        return
+    places = {plain(one) for side in SIDES for one in mounts(case, side)}
+    for path in _PATHS.findall(case.text):
+        above = [one for one in places if one == "/" or f"{path}/".startswith(f"{one}/")]
+        if above and max(above, key=len) == place:
+            yield term("path named", f"the error text names a path on it: {shorten(path)}", facts)
+            return
 
 
 def _of_log(case: Case, mount: str) -> Iterator[Term]:
@@ -119,8 +145,12 @@ def _wording(case: Case, mount: str) -> Wording:
     place = plain(mount)
     kinds, sources = (both(case, f"mounts/{mount}/{name}") for name in ("type", "source"))
     good, bad = (f"{kind} {source}" if kind else None for kind, source in zip(kinds, sources, strict=True))
+    has_options = good == bad and case.has_moved(f"mounts/{mount}/options")
     state = "does not answer" if is_stalled(case, mount) else "is not mounted" if bad is None else "is another mount"
+    if has_options and not is_stalled(case, mount):
+        state = "is read-only now" if became_read_only(case, mount) else "is mounted with other options"
     detail = f", {moved(good, bad)}" if good != bad else f" ({bad})"
+    good, bad = both(case, f"mounts/{mount}/options") if has_options else (good, bad)
     look = Command("confirm", f"timeout 5 stat {command([place])}; grep -w {command([place])} /proc/mounts; dmesg | grep -iE 'nfs|not responding' | tail")
     return Wording("mount", place, "!" if is_stalled(case, mount) else mark(good, bad), good, bad, f"{place} {state}{detail}.", commands=(look,))
 

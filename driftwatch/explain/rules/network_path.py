@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family
-from driftwatch.explain.pairs import both
+from driftwatch.explain.pairs import both, logged_more
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.transactions import carrier
@@ -17,6 +17,7 @@ from driftwatch.explain.words import moved, number, show
 _TEXT = re.compile(r"NCCL|ibv_|infiniband|RDMA|RoCE|socket|connect|network|timed out|unhandled system error|\bmlx5|\bUCX|gloo", re.IGNORECASE)
 _DOWN = {"operstate": "up", "state": "ACTIVE", "phys_state": "LinkUp"}
 _ERRORS = ("symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors")
+_RATES = ("speed_mbps", "rate")
 _MANY = 100
 
 
@@ -30,6 +31,8 @@ def weigh(case: Case) -> Iterator[Finding]:
         if weight:
             terms.setdefault(name, []).append(term(weight, f"{what.replace('_', ' ')} of {name}: {moved(*both(case, change.path))}", (change.path,)))
             facts.setdefault(name, change.path)
+    for name, found in terms.items():
+        found.extend(_beside(case, name, facts[name]))
     _add_errors(case, terms, facts)
     for name, found in terms.items():
         fits = [term("text fits", "the error text speaks of the network")] if _TEXT.search(case.text) else []
@@ -43,13 +46,27 @@ def weigh(case: Case) -> Iterator[Finding]:
     yield from _packages(case)
 
 
+def _beside(case: Case, name: str, path: str) -> Iterator[Term]:
+    """Yield that the ports beside a slower one run as before, and that the kernel's log names it."""
+    top, _, rest = path.partition(f"/{name}/")
+    if path.rsplit("/", 1)[1] not in _RATES or _weight(case, path, path.rsplit("/", 1)[1]) != "wire slower":
+        return
+    now = _rate(case.value("bad", path))
+    others = {other: _rate(case.value("bad", f"{top}/{other}/{rest}")) for other in case.families(top) if other != name}
+    if now is not None and any(rate is not None and rate == _rate(case.value("good", path)) for rate in others.values()):
+        yield term("one device of many", "others of this host run at what it had", [f"{top}/{other}/{rest}" for other, rate in others.items() if rate])
+    lines = [line for log in ("kernel_log/mlx5", "kernel_log/net_link") for line in logged_more(case, log) if re.search(rf"\b{re.escape(name)}\b", line)]
+    if lines:
+        yield term("kernel log names it", f"the kernel's log: {lines[0]}")
+
+
 def _weight(case: Case, path: str, what: str) -> str:
     good, bad = both(case, path)
     if what in _DOWN:
         return "wire down" if good == _DOWN[what] and bad != good else ""
-    if what in ("speed_mbps", "rate"):
+    if what in _RATES:
         before, now = (_rate(one) for one in (good, bad))
-        return "wire moved" if before is not None and now is not None and now != before else ""
+        return "" if before is None or now is None or now == before else "wire slower" if now < before else "wire moved"
     return "wire moved" if what in ("mtu", "link_layer") else "firmware moved" if what == "firmware" else ""
 
 

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.explain.below import host, symptom
+from tests.explain.cases import suspect, told, unknown
+
+LACKS = "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"
+MADE = {"containers/llm/image": "llm:1", "container_runtime/docker/default-runtime": "nvidia", "loader/picks/libcuda.so.1": "/usr/lib/libcuda.so.560.35.03"}
+
+
+def engine(runtime, release="2.1.1-1", **more):
+    return host({**MADE, "containers/llm/runtime": runtime, "os_packages/containerd.io/version": release, **more})
+
+
+def test_a_container_that_was_made_without_gpus_is_the_cause_and_the_hosts_library_its_victim():
+    bad = engine("runc", "2.1.1-2", **{"container_runtime/docker/default-runtime": None})
+    found = told(engine("nvidia"), bad, symptom("import-error", LACKS))
+    assert (found.suspects[0].subject.kind, found.suspects[0].subject.name, found.suspects[0].strength) == ("container", "llm", "strong")
+    assert found.suspects[0].carrier.startswith("the engine's default-runtime moved, nvidia → absent")
+    assert all(one.strength == "weak" for one in found.suspects[1:])
+
+
+@pytest.mark.parametrize("asks", [["driver=nvidia count=-1"], unknown("denied", "docker")])
+def test_a_container_that_asks_for_devices_otherwise_or_may_do_so_was_not_made_without(asks):
+    bad = engine("runc", **{"containers/llm/device_requests": asks})
+    one = suspect(told(engine("nvidia"), bad, symptom("startup-crash")), "container", "llm")
+    assert one is None or "made without GPUs" not in one.verdict
+
+
+def test_a_release_that_was_only_packed_anew_weighs_less_than_another_release():
+    packed, other = (told(engine("nvidia"), engine("nvidia", release), symptom("startup-crash")).suspects[0].confidence for release in ("2.1.1-2", "2.2.0-1"))
+    assert packed < other
+
+
+def test_a_library_that_the_hosts_loader_lacks_is_still_named():
+    bad = engine("nvidia", **{"loader/picks/libcuda.so.1": None})
+    assert suspect(told(engine("nvidia"), bad, symptom("import-error", LACKS)), "library", "libcuda.so.1").confidence >= 0.5
+
+
+TRACKER, LAUNCH = "the resource tracker beside the ranks: what the launch process had", "the launch process: without what the server set itself later"
+
+
+def server(told_by, own=None, **variables):
+    env = {f"servers/vllm/env/{name}": value for name, value in variables.items()}
+    return host({"servers/vllm/running": True, "servers/vllm/env_from": told_by, "servers/vllm/env_set_at_run_time": own, **env})
+
+
+def test_a_variable_that_the_server_sets_itself_is_no_suspect_where_only_its_launch_process_is_left():
+    good, bad = server(TRACKER, ["NCCL_CUMEM_ENABLE"], NCCL_CUMEM_ENABLE="0", LANG="C"), server(LAUNCH, LANG="C")
+    assert told(good, bad, symptom("startup-crash")).suspects == ()
+    assert told(bad, good, symptom("startup-crash")).suspects == ()
+
+
+@pytest.mark.parametrize(("own", "bad"), [
+    (["NCCL_CUMEM_ENABLE"], {"NCCL_CUMEM_ENABLE": "1"}),  # somebody gave it to the launch process
+    ([], {}),  # the server had not set it: somebody had
+])
+def test_a_variable_that_somebody_set_is_one_still(own, bad):
+    found = told(server(TRACKER, own, NCCL_CUMEM_ENABLE="0"), server(LAUNCH, **bad), symptom("hang"))
+    assert [one.subject.name for one in found.suspects] == ["NCCL_CUMEM_ENABLE"]
+
+
+def test_a_switch_of_llama_cpp_is_one_of_the_framework_and_an_address_to_listen_on_is_none():
+    found = told(server(LAUNCH), server(LAUNCH, GGML_CUDA_FORCE_MMQ="0", OLLAMA_HOST="0.0.0.0"), symptom("wrong-output"))
+    assert found.suspects[0].subject.name == "GGML_CUDA_FORCE_MMQ"
+    assert all(one.strength == "weak" for one in found.suspects[1:])
+
+
+def test_a_variable_without_a_value_is_told_where_the_error_names_it():
+    text = "KeyError: LICENSE_SERVER_URL is not a number"
+    good, bad = (host({"servers/vllm/running": True, "servers/vllm/env_left_out": names}) for names in (["HOME"], ["HOME", "LICENSE_SERVER_URL"]))
+    one = told(good, bad, symptom("startup-crash", text)).suspects[0]
+    assert (one.subject.name, one.good, one.bad) == ("LICENSE_SERVER_URL", None, "set")
+    assert told(good, bad, symptom("startup-crash")).suspects == ()
+    assert told(host({"servers/vllm/running": True, "servers/vllm/env_kept_back": 1}), bad, symptom("startup-crash", text)).suspects == ()
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY"])
+def test_a_proxy_of_the_servers_own_environment_fits_an_error_of_a_gateway(name):
+    found = told(server(LAUNCH), server(LAUNCH, **{name: "http://proxy:3128"}), symptom("startup-crash", "AssertionError: res=<Response [502]>"))
+    assert (found.suspects[0].subject.name, found.suspects[0].strength) == (name, "strong")
