@@ -86,10 +86,10 @@ def is_import_of(module: str, name: str) -> bool:
 
 
 def is_file_about(trace: str, name: str) -> bool:
-    """Tell whether the last file of a traceback is called after a distribution: ``xgrammar_backend.py``."""
+    """Tell whether the last file of a traceback is called after a distribution: ``xgrammar_backend.py``, or ``pynccl.py``, which binds Python to it."""
     base = _last_file(trace)
-    spelled = (core.replace("-", "_") for core in _cores(name) if len(core) > _LEAST) if base else ()
-    return any(core in base and re.search(rf"(?<![a-z]){re.escape(core)}(?![a-z])", base) for core in spelled)
+    spelled = (core.replace("-", "_") for core in _cores(name) if len(core) >= _LEAST) if base else ()
+    return any(core in base and re.search(rf"(?<![a-z])(?:py)?{re.escape(core)}(?![a-z])", base) for core in spelled)
 
 
 def names_file(text: str, path: str) -> bool:

@@ -46,6 +46,14 @@ def is_unreleased(version: object) -> bool:
         return False
 
 
+def went_back(good: object, bad: object) -> bool:
+    """Tell whether a version is older than another (PEP 440, without what stands behind a plus sign)."""
+    try:
+        return isinstance(good, str) and isinstance(bad, str) and Version(bad.partition("+")[0]) < Version(good.partition("+")[0])
+    except InvalidVersion:
+        return False
+
+
 def found_in(table: Sequence[Span[Kept]], release: Release | Unknown) -> Kept | Unknown:
     """Return what a table holds for a release, or between which releases it lies that were not read."""
     if isinstance(release, Unknown):

@@ -79,7 +79,7 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
 SCALES: Mapping[str, float] = MappingProxyType({})
 
 GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
-    "difference": {"moved": 0.3, "presence": 0.2, "option came or went": 0.6},
+    "difference": {"moved": 0.3, "presence": 0.2, "option came or went": 0.6, "switched": 0.3, "goes with its switch": -0.4, "asks itself": 0.2},
     "whose environment": {"server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "workaround": -0.5},
     "time": {"in the window": 0.2, "out of order": -1.5},
     "baseline": {"doubtful baseline": -2.0, "open": 0.0},
@@ -110,7 +110,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
-        "unreleased": 1.0,
+        "unreleased": 1.0, "went back": 0.3,
     },
     "relations of packages": {
         "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,

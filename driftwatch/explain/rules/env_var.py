@@ -94,6 +94,8 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield term("path named" if names_path(case.text, value) else "value named", "the error text names its new value", facts)
     elif fits:
         yield term("words of its work", "the error speaks of the work that it steers", facts)
+    if fits and name.lower() == "http_proxy":
+        yield term("asks itself", "a server asks itself by plain HTTP", facts)
     if change.kind == "added" and is_workaround(name):
         yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
     yield from _whose(case, change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from driftwatch.explain import servers
@@ -45,8 +46,24 @@ def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
         yield term("path named" if names_path(case.text, argument.bad) else "value named", "the error text names its new value", argument.facts)
     elif family != "harmless" and (code := code_of(case.trace, argument.name, argument.bad)):
         yield term("in the traceback", f"the traceback goes through the code that it selects: {code}", argument.facts)
+    elif family not in ("harmless", "other") and case.klass not in ("oom", "slow") and _is_switch(argument):
+        yield term("switched", "it turns a way of working on or off", argument.facts)
+    switch = _switch_of(case, argument)
+    if switch:
+        yield term("goes with its switch", f"it belongs to {servers.flag(switch)}, which moved too", argument.facts)
     if argument.is_default:
         yield term("open", "given on neither side: its default moved", argument.facts)
+
+
+def _is_switch(argument: servers.Argument) -> bool:
+    return {type(argument.good), type(argument.bad)} <= {bool, type(None)}
+
+
+def _switch_of(case: Case, argument: servers.Argument) -> str:
+    """Return the moved switch that an argument belongs to, as ``torch_compile_max_bs`` to ``enable_torch_compile``; "" where there is none."""
+    others = (other.name for other in servers.moved_arguments(case) if other.server == argument.server and _is_switch(other))
+    stems = ((name, re.sub(r"^(?:enable|disable)_", "", name)) for name in others if name != argument.name)
+    return next((name for name, stem in stems if stem != name and argument.name.startswith(f"{stem}_")), "")
 
 
 def _wording(case: Case, argument: servers.Argument) -> Wording:

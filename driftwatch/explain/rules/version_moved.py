@@ -17,7 +17,7 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import GPU_STACK, companion_of, is_attention, is_off_level, package_family
 from driftwatch.explain.mentions import Said, mentions
 from driftwatch.explain.naming import lacks_symbol_of, names_package
-from driftwatch.explain.releases import is_unreleased
+from driftwatch.explain.releases import is_unreleased, went_back
 from driftwatch.explain.requirements import has_moved, wanted_by
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, pip, term
@@ -64,7 +64,7 @@ def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evide
     carrier = _carrier(case, name, wanted)
     told = tuple(mentions(said, name, facts))
     place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(case, name))
-    terms = (term("moved", _told(good, bad), facts), *_unreleased(good, bad, facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
+    terms = (term("moved", _told(good, bad), facts), *_other_than_newer(good, bad, facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
     late = out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts)
     others = tuple(late) if told else (*_carries(case, name, said.required), *_another(said, change), *late)
     verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
@@ -78,10 +78,12 @@ def _told(good: Any, bad: Any) -> str:
     return "it is gone since the good side" if bad is None else "its version is another than on the good side"
 
 
-def _unreleased(good: Any, bad: Any, facts: tuple[str, ...]) -> Iterator[Term]:
-    """Yield that a build which was never released stands where a release stood."""
-    if is_unreleased(bad) and good is not None and not is_unreleased(good):
+def _other_than_newer(good: Any, bad: Any, facts: tuple[str, ...]) -> Iterator[Term]:
+    """Yield that a version is not simply the next release: a build that was never released, or an older one, to which seldom anybody goes on purpose."""
+    if good is not None and is_unreleased(bad) and not is_unreleased(good):
         yield term("unreleased", "a nightly or candidate build stands where a release stood", facts)
+    elif went_back(good, bad):
+        yield term("went back", "it is older than on the good side: something held it back", facts)
 
 
 def _carrier(case: Case, name: str, wanted: Mapping[str, list[str]]) -> str:
