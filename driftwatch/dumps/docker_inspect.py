@@ -45,9 +45,20 @@ def parse(text: str) -> Parsed:
     except NoDump as wrong:
         return Parsed({}, notes=(str(wrong),))
     facts: dict[str, Any] = {}
+    tells: list[str] = []
     for one in objects[:_MOST]:
         facts.update(_image(one) if "RepoTags" in one or "RepoDigests" in one else _container(one))
-    return Parsed(facts, notes=() if is_whole else ("docker inspect: the text was cut",), volatile=VOLATILE)
+        tells += [f"{fact_path('containers', _name(one))}/env/*"] if is_whole and _lists_variables(one) else []
+    return Parsed(facts, tells=tuple(tells), notes=() if is_whole else ("docker inspect: the text was cut",), volatile=VOLATILE)
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return str(one.get("Name") or one.get("Id") or "").lstrip("/")[:80]
+
+
+def _lists_variables(one: Mapping[str, Any]) -> bool:
+    config = one.get("Config")
+    return isinstance(config, Mapping) and isinstance(config.get("Env"), list) and bool(_name(one))
 
 
 def _mended(text: str) -> dict[str, Any]:
@@ -74,7 +85,7 @@ def _mended(text: str) -> dict[str, Any]:
 
 
 def _container(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    name = str(one.get("Name") or one.get("Id") or "").lstrip("/")[:80]
+    name = _name(one)
     if not name:
         return
     mask = Redactor()

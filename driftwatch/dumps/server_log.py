@@ -105,7 +105,7 @@ def parse(text: str) -> Parsed:
     if not run.framework and run.args is None and _SGLANGS.search(text):
         run = Run("sglang", None, run.figures)
     if run.framework and (run.args is not None or (_tells(run) and _LOG.search(text))):
-        facts.update(_of_run(run))
+        facts.update(_of_run(run, is_given="non-default args: {" in last_run(text)))
     version = _VERSION.findall(text) or [one.group(1) for one in engine if one.group(1)]
     if version:
         facts["packages/vllm/version"] = version[-1]
@@ -128,13 +128,16 @@ def _tells(run: Run) -> bool:
     return any(name not in ("ready", "began") for name in run.figures) or run.figures.get("ready") is True
 
 
-def _of_run(run: Run) -> Iterator[tuple[str, Any]]:
+def _of_run(run: Run, *, is_given: bool) -> Iterator[tuple[str, Any]]:
+    """Yield what a run tells. ``is_given``: its arguments are those that are no defaults, so one that is not among them was not given."""
     mask = Redactor()
     top = fact_path("servers", run.framework)
     ended = run.figures["ready"] or "error" in run.figures  # else the paste may end before it came to serve
     yield from ((f"{top}/{fact_path('log', name)}", value) for name, value in run.figures.items() if name != "ready" or ended)
     for name, value in (run.args or {}).items():
         yield f"{top}/{fact_path('args', name)}", mask.argument(name, value)
+        if is_given:
+            yield f"{top}/{fact_path('given', name)}", mask.argument(name, value)
 
 
 def _of_libraries(text: str) -> Iterator[tuple[str, Any]]:

@@ -44,8 +44,8 @@ _LONGEST = 300
 
 def read_python(command: Simple, lines: Sequence[str]) -> Told:
     """Return what a Python command printed: its version, the expressions of ``-c``, or a listing of files and RECORDs."""
-    if command.has("-V", "--version"):
-        found = re.match(r"Python (\d+\.\d+\.\d+\S*)\s*\Z", lines[0]) if lines else None
+    if command.has("-V", "-VV", "--version"):
+        found = re.match(r"Python (\d+\.\d+\.\d+\S*)\s*(?:\(.*)?\Z", lines[0]) if lines else None
         return Told(1, {"python/version": found.group(1)}) if found else Told(0, {})
     if "-c" in command.words[:-1]:
         return printed(expressions(command.words[command.words.index("-c") + 1]), lines)

@@ -57,7 +57,8 @@ _COMPANIONS = (  # what moves with the first name and cannot be put back alone
     ("flashinfer-python", r"flashinfer-(?:cubin|jit-cache)"), ("nvidia-cutlass-dsl", r"nvidia-cutlass-dsl-libs-.*"), ("pydantic", r"pydantic-core"),
     ("nvidia-cuda-nvcc", r"nvidia-cuda-(?:cccl|crt|nvdisasm|tileiras)|nvidia-nvvm"), ("grpcio", r"grpcio-.*"),
     ("opentelemetry-api", r"opentelemetry-.*"), ("cuda-python", r"cuda-(?:bindings|pathfinder)"), ("numba", r"llvmlite"),
-    ("outlines", r"outlines-core"), ("gradio", r"gradio-client"), ("fla-core", r"flash-linear-attention"), ("ms-swift", r"swift-.*"),
+    ("outlines", r"outlines-core"), ("gradio", r"gradio-client"), ("transformers", r"tokenizers"),
+    ("fla-core", r"flash-linear-attention"), ("ms-swift", r"swift-.*"),
 )
 _ATTENTION = re.compile(r"flashinfer-python|flash-attn.*|flash-mla.*|sgl-flash-mla|xformers|vllm-flash-attn|tokenspeed-mla|aiter")
 _ARGUMENTS = _table(
@@ -74,7 +75,7 @@ _ARGUMENTS = _table(
     precision="kv_cache_dtype quantization.* dtype .*_dtype fp8_.* fp4_.* torchao_config modelopt_.* calculate_kv_scales quantize_.*",
     model="""
         model_path model tokenizer.* revision load_format trust_remote_code json_model_override_args hf_overrides model_impl
-        chat_template language_only""",
+        chat_template language_only (override_)?generation_config""",
     collective="""
         (tp|pp|dp|ep)_size (tensor|pipeline|data)_parallel_size enable_dp_attention disable_custom_all_reduce enable_mscclpp enable_nccl_nvls nnodes
         node_rank dist_init_addr enable_p2p_check moe_a2a_backend .*all_?reduce.* .*expert_parallel.* distributed_executor_backend deepep_mode""",
@@ -88,7 +89,7 @@ _VARIABLES = _table(
         (NCCL|CUDA|TORCH|VLLM|SGLANG|SGL|TLLM|CUTE_DSL|HF_HUB|TRANSFORMERS|GLOO|UCX|NVSHMEM|TORCH_CPP)_(\w+_)?(DEBUG|LOG|VERBOSITY|LOGGING|LOG_LEVEL)\w*
         \w*LOG_LEVEL OLLAMA_(DEBUG|HOST|ORIGINS|NOHISTORY|NOPRUNE)
         PYTHON(FAULTHANDLER|UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|WARNINGS|STARTUP|ASYNCIODEBUG) PROMETHEUS_\w+ LANG LC_\w+ TERM SHLVL
-        PWD OLDPWD INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID SSH_\w+ XDG_SESSION\w* SGLANG_RUN_ID HOSTNAME \w*(TOKEN|KEY|SECRET|PASSWORD) DO_NOT_TRACK
+        TZ PWD OLDPWD INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID SSH_\w+ XDG_SESSION\w* SGLANG_RUN_ID HOSTNAME \w*(TOKEN|KEY|SECRET|PASSWORD) DO_NOT_TRACK
         \w*USAGE_STATS\w* HF_HUB_DISABLE_\w+ TOKENIZERS_PARALLELISM USER LOGNAME MAIL""",
     allocator=r"""
         PYTORCH_(\w+_)?ALLOC_CONF \w*_PREALLOC\w* \w*MEM_POOL\w* NCCL_CUMEM_\w+ NCCL_NVLS_ENABLE NCCL_BUFFSIZE NCCL_(MIN|MAX)_NCHANNELS CUDA_MODULE_LOADING
@@ -97,6 +98,7 @@ _VARIABLES = _table(
     loader=r"LD_\w+ PYTHON(PATH|HOME|NOUSERSITE|USERBASE) VIRTUAL_ENV CONDA_\w+ PATH \w*_SO_PATH CUDA_(HOME|PATH) CUDNN_\w*PATH TORCH_(LIB|HOME)",
     transport=r"(NCCL|UCX|NVSHMEM|GLOO|MC|MOONCAKE|NIXL|FI|IBV|MLX5|RDMA|OMPI|RCCL)_\w+ MASTER_(ADDR|PORT) TORCH_NCCL_\w+ TP_SOCKET_IFNAME",
     threads=r"(OMP|MKL|OPENBLAS|NUMEXPR|KMP|GOMP|TBB|BLIS)_\w+ TORCH_NUM_THREADS",
+    hub=r"(HF_HUB|TRANSFORMERS|HF_DATASETS)_OFFLINE HF_(ENDPOINT|HUB_\w+|XET_\w+) \w*MODELSCOPE\w*",
     proxy=r"(HTTPS?|ALL|NO|FTP)_PROXY (https?|all|no|ftp)_proxy",
     caches=r"\w*CACHE\w* HF_HOME FLASHINFER_WORKSPACE_BASE TORCH_EXTENSIONS_DIR \w*TMPDIR TEMP TMP",
     framework=r"""
@@ -157,7 +159,7 @@ def argument_family(name: str) -> str:
 
 
 def variable_family(name: str) -> str:
-    """Return the family of an environment variable: harmless, allocator, devices, loader, transport, threads, proxy, caches, framework or other."""
+    """Return the family of an environment variable, a key of the table, or "other"."""
     return _first(_VARIABLES, name)
 
 

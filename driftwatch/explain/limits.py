@@ -92,14 +92,16 @@ def soft(value: object) -> float | None:
 
 
 def of_servers(case: Case, side: SideName, key: str) -> dict[str, float]:
-    """Return a limit of the server's processes on a side, path to value."""
+    """Return a limit of the server's processes on a side, path to value; where none is told, that of the shell that was asked."""
     found = {}
     for path, value in case.below(side, "servers"):
         if path.endswith(f"/limits/{key}"):
             amount = soft(value)
             if amount is not None:
                 found[path] = amount
-    return found
+    of_shell = f"limits/{key}/soft"
+    amount = soft(case.value(side, of_shell)) if not found else None
+    return found if amount is None else {of_shell: amount}
 
 
 def least(case: Case, key: str) -> tuple[tuple[str, float] | None, tuple[str, float] | None]:

@@ -59,12 +59,12 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "gpu": 0.2, "firmware": 0.4, "service": 0.4, "kernel": 0.4, "kernel-module": 0.3, "python": 0.2, "library": 0.5, "cache": 0.4,
     },
     "wrong-output": {
-        "launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
+        "launch-arg": 0.8, "kernel": -0.8, "driver": 0.3, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
         "ecc": 1.0, "library": 0.5, "gpu": 0.4, "topology": 0.6, "power-clock": -2.0, "pcie-link": -1.5, "network": -1.5, "limit": -2.0, "host-memory": -1.5,
         "disk": -0.5, "mount": -0.5, "cache": 1.2,
     },
     "accuracy": {
-        "launch-arg": 0.8, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
+        "launch-arg": 0.8, "kernel": -0.8, "driver": 0.3, "env-var": 0.6, "package": 0.5, "file": 0.8, "git": 0.6, "gpu-process": -1.0, "gpu-memory": -1.0,
         "ecc": 1.0, "library": 0.5, "gpu": 0.4, "topology": 0.6, "power-clock": -2.0, "pcie-link": -1.5, "network": -1.5, "limit": -2.0, "host-memory": -1.5,
         "disk": -0.5, "mount": -0.5, "cache": 1.2,
     },
@@ -147,7 +147,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     # the resource that an errno names, unless there is far more of it than any server takes
     "resources": {
-        "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "trigger moved": 1.8, "cache fills shared memory": 3.6,
+        "errno names it": 2.6, "limit fell": 2.0, "limit is tight": 1.2, "limit is roomy": -2.6, "limit stands": -1.2, "trigger moved": 1.8,
+        "cache fills shared memory": 3.6,
         "memory pressure": 0.4, "memory setting moved": 1.6, "killed for memory": 2.8, "little memory left": 1.6, "cold cache": 1.8,
         "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
         "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4, "mount became read-only": 2.0, "killed at its group's limit": 3.0,
@@ -189,7 +190,7 @@ LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
 
 # What a moved launch argument of a group weighs.
 ARGUMENT: Mapping[str, Mapping[str, float]] = MappingProxyType({
-    "memory": {"*": 0.4, "oom": 0.9, "startup-crash": 0.6, "wrong-output": -0.2},
+    "memory": {"*": 0.4, "oom": 0.9, "startup-crash": 0.6, "wrong-output": -0.4, "accuracy": -0.4},
     "graphs": {"*": 0.4, "oom": 0.9, "slow": 1.3, "startup-crash": 0.6, "runtime-crash": 0.5, "hang": 0.5},
     "speed": {"*": 0.3, "slow": 1.3, "hang": 0.6, "oom": 0.2, "wrong-output": 0.9, "accuracy": 0.9},
     "precision": {"*": 0.5, "wrong-output": 1.5, "accuracy": 1.5, "oom": 0.9, "slow": 0.8, "startup-crash": 0.9, "hang": 0.0},
@@ -206,6 +207,7 @@ VARIABLE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "devices": {"*": 0.9, "startup-crash": 1.6, "oom": 1.2, "hang": 0.9, "device-lost": 1.0},
     "allocator": {"*": 0.6, "oom": 1.9, "startup-crash": 1.1, "runtime-crash": 0.8},
     "threads": {"*": 0.2, "slow": 1.6},
+    "hub": {"*": -0.8, "startup-crash": 0.6, "hang": 0.3, "slow": 0.2},
     "proxy": {"*": 0.2, "startup-crash": 0.6, "hang": 0.6, "import-error": -1.5, "oom": -2.0, "wrong-output": -2.0, "accuracy": -2.0, "device-lost": -2.0},
     "caches": {"*": 0.3, "wrong-output": 1.0, "slow": 0.6, "startup-crash": 0.6},
     "framework": {"*": 0.9, "slow": 1.2, "wrong-output": 1.2, "accuracy": 1.2},

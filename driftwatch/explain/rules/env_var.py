@@ -22,11 +22,12 @@ from driftwatch.model import Known
 
 _SEPARATOR = re.compile(r"[,;]")
 _LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
-GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "env/*")
+GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "env/*")
 _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
     "devices": "it decides which GPUs a process sees", "allocator": "it steers how GPU memory is taken",
     "threads": "it sets how many threads a library starts", "caches": "it says where compiled code and files are kept",
+    "hub": "it steers how weights and files are fetched",
     "proxy": "HTTP requests go by it, those of a server to itself too",
     "framework": "the server or a library of it reads it", "harmless": "it steers no work of the server",
 }
@@ -130,6 +131,8 @@ def _whose(case: Case, change: Change) -> Iterator[Term]:
     good, bad = (str(case.value(side, "env_source") or "the probing shell") for side in SIDES)
     if change.path.startswith("servers/"):
         yield term("server's own", "read from the server's own processes", facts)
+    elif change.path.startswith("containers/"):
+        yield term("server's own", "set for the container", facts)
     elif good != bad:
         yield term("two environments", f"the sides are of two environments: {good}, and {bad}", facts)
     elif "process" in bad:
@@ -167,4 +170,4 @@ def _all_equal(case: Case) -> Iterator[RuledOut]:
             yield RuledOut(Subject("env-var", f"environment of {server}"), says, tuple(paths))
 
 
-RULES = (Rule("env_var", needs=("servers/*/env|env",), weigh=weigh, blames=("env-var",)),)
+RULES = (Rule("env_var", needs=("servers/*/env|containers/*/env|env",), weigh=weigh, blames=("env-var",)),)

@@ -43,6 +43,8 @@ def _terms(case: Case, limit: Limit) -> Iterator[Term]:
         yield term("moved", f"what orders it moved: {listed(path.split('/', 2)[-1] for path in orders)}", orders)
     if bad is not None and bad[1] <= limit.tight:
         yield term("limit is tight", f"{limits.show(bad[1])} is little for a server of several GPUs", facts)
+    elif good is not None and bad is not None and limit.roomy > bad[1] == good[1]:
+        yield term("limit stands", f"it is {limits.show(bad[1])} on both sides: what now reaches it is new", facts)
     elif bad is not None and bad[1] >= limit.roomy:
         yield term("limit is roomy", f"it is {limits.show(bad[1])} on the bad side: no server is known to reach that", facts)
 
@@ -61,7 +63,8 @@ def _wording(case: Case, limit: Limit) -> Wording:
 
 def _shared_memory(case: Case) -> Iterator[Finding]:
     """Yield /dev/shm: where the text says that shared memory ran out, or where it shrank."""
-    path, tight, roomy = limits.SHM
+    _, tight, roomy = limits.SHM
+    path = next((change.path for change in case.moved(limits.SHM[0], "containers/*/shm_bytes")), limits.SHM[0])
     good, bad = numbers(case, path)
     is_named = limits.SHM_TEXT.search(case.text) is not None and (limits.NO_SPACE.search(case.text) is not None or "bus error" in case.text.lower())
     fell = good is not None and bad is not None and bad < good and not (bad >= roomy)

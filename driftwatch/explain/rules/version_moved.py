@@ -63,7 +63,7 @@ def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evide
     good, bad = _both(change)
     carrier = _carrier(case, name, wanted)
     told = tuple(mentions(said, name, facts))
-    place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(case, name))
+    place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(said, name))
     terms = (term("moved", _told(good, bad), facts), *_other_than_newer(good, bad, facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
     late = out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts)
     others = tuple(late) if told else (*_carries(case, name, said.required), *_another(said, change), *late)
@@ -110,9 +110,10 @@ def _moved_leader(case: Case, name: str) -> str:
     return leader if leader and has_moved(case, leader) else ""
 
 
-def _follows(case: Case, name: str) -> Iterator[Term]:
-    """Yield that a package goes with a leader that moved too, unless the error names it and not that one."""
-    leader = _moved_leader(case, name)
+def _follows(said: Said, name: str) -> Iterator[Term]:
+    """Yield that a package goes with a leader that moved too, unless the error names it and not that one, or comes from it."""
+    case = said.case
+    leader = _moved_leader(case, name) if name not in said.raisers else ""
     is_meant = lacks_symbol_of(case.text, name) or speaks_with(case.text, name) or (names_package(case.text, name) and not names_package(case.text, leader))
     if leader and not is_meant:
         facts = (f"packages/{name}/version", f"packages/{leader}/version")
