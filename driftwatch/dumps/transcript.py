@@ -33,7 +33,7 @@ _SILENT = frozenset(
     ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
      "touch", "kill"))
 _FOREIGN = re.compile(
-    r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|vllm |sglang |rocm-smi|transformers-cli|transformers env"
+    r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|cat \S*(?:\.env|/environ|/environment) |vllm |sglang |rocm-smi|transformers-cli|transformers env"
     r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"
     r"|python[\d.]* (?:-m (?:sglang|vllm|torch|flashinfer|pip|transformers)|\S*(?:collect_env|check_env|launch_server|api_server)\b))")
 _CARRIERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "oc", "ssh", "srun"))  # they run what stands behind, in a container or elsewhere

@@ -32,3 +32,10 @@ def test_a_list_that_was_cut_in_another_way_proves_nothing(command):
 def test_a_grep_proves_it_for_the_names_that_it_looks_for(command, absent, open_):
     assert get(command, absent) == Known(None)
     assert isinstance(get(command, open_), Unknown)
+
+
+@pytest.mark.parametrize("file", ["serve.env", "/etc/environment", "deploy/.env"])
+def test_a_file_of_variables_tells_them_and_no_absence(file):
+    found = read_dump(f"$ cat {file}\n{ROWS}$ uname -r\n6.8.0-60-generic\n", "paste")
+    assert found.get("env/NCCL_DEBUG") == Known("WARN")
+    assert isinstance(found.get("env/NCCL_P2P_LEVEL"), Unknown)
