@@ -120,6 +120,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "caches and plain files": {
         "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4, "file moved": 1.6, "file cut": 1.4,
+        "model moved": 1.6, "model file moved": 1.6,
         "file outside packages": 0.4, "file cut off": 3.2, "lock left": 1.8, "names a cache": 0.8, "cache cut, before unknown": -0.6,
     },
     "rivals": {"nothing else differs": 1.4, "few others differ": 0.5, "stands out": 0.8},
@@ -128,7 +129,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "services and containers": {
         "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "container stack moved": 2.2, "container stack set anew": 1.8,
         "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
-        "runtime without GPUs": 3.2, "restarted under the server": 1.4, "patch release": -1.0,
+        "runtime without GPUs": 3.2, "restarted under the server": 1.4, "multi-process service came": 1.0, "patch release": -1.0,
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,

@@ -22,7 +22,7 @@ from driftwatch.model import Known
 
 _SEPARATOR = re.compile(r"[,;]")
 _LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
-GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "env/*")
+GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "services/*/env/*", "env/*")
 _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
     "devices": "it decides which GPUs a process sees", "allocator": "it steers how GPU memory is taken",
@@ -133,6 +133,8 @@ def _whose(case: Case, change: Change) -> Iterator[Term]:
         yield term("server's own", "read from the server's own processes", facts)
     elif change.path.startswith("containers/"):
         yield term("server's own", "set for the container", facts)
+    elif change.path.startswith("services/"):
+        yield term("server's own", "ordered by the unit", facts)
     elif good != bad:
         yield term("two environments", f"the sides are of two environments: {good}, and {bad}", facts)
     elif "process" in bad:
@@ -170,4 +172,4 @@ def _all_equal(case: Case) -> Iterator[RuledOut]:
             yield RuledOut(Subject("env-var", f"environment of {server}"), says, tuple(paths))
 
 
-RULES = (Rule("env_var", needs=("servers/*/env|containers/*/env|env",), weigh=weigh, blames=("env-var",)),)
+RULES = (Rule("env_var", needs=("servers/*/env|containers/*/env|services/*/env|env",), weigh=weigh, blames=("env-var",)),)

@@ -13,6 +13,7 @@ from driftwatch.model import Known
 
 _FACTS = {
     "kernel/release": ("kernel", "kernel", "kernel moved", "another kernel runs: modules must have been built for it"),
+    "python/base": ("python", "interpreter below the environment", "python moved", "another Python below the environment: its packages are of the one before"),
     "python/version": ("python", "serving interpreter", "python moved", "another Python: compiled packages are of one version of it"),
 }
 

@@ -1,0 +1,85 @@
+"""What is served: another revision of a model, another settings file or remote code of its own, weights that are cut, missing or still being fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from driftwatch.compare.change import Change
+from driftwatch.explain.case import Case
+from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.naming import names_file
+from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.terms import mark, term
+from driftwatch.explain.words import command, listed, moved, show
+from driftwatch.model import Known
+
+_FILES = ("settings", "remote_code", "copied_code", "weights")
+_WHOLE = ("config", "weights_index", "weights_missing", "unfinished_downloads")
+
+
+def weigh(case: Case) -> Iterator[Finding]:
+    """Yield each model whose revision moved, else each of its files that did."""
+    for name in case.families("models"):
+        revision = next(case.moved(f"models/{name}/revision"), None)
+        changes = [change for part in _FILES for change in case.moved(f"models/{name}/{part}/*")]
+        if revision is not None:
+            yield _revision(case, name, revision, changes)
+        else:
+            yield from (_file(case, name, change) for change in changes)
+        yield from _others(case, name, is_told=revision is not None or bool(changes))
+
+
+def _both(change: Change) -> tuple[Any, Any]:
+    good, bad = change.good, change.bad
+    return good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None
+
+
+def _folder(case: Case, name: str) -> str:
+    found = case.value("bad", f"models/{name}/folder") or case.value("bad", f"models/{name}/path")
+    return str(found).rstrip("/") if isinstance(found, str) else unquote(name)
+
+
+def _revision(case: Case, name: str, change: Change, files: list[Change]) -> Evidence:
+    good, bad = _both(change)
+    facts = (change.path, *(one.path for one in files[:20]))
+    with_files = f", and with it {listed(unquote(one.path.rsplit('/', 1)[1]) for one in files)}" if files else ""
+    terms = [term("model moved", f"another revision of it is served{with_files}", facts)]
+    terms += _named(case, [unquote(one.path.rsplit("/", 1)[1]) for one in files], facts)
+    shown = unquote(name)
+    verdict = f"Another revision of {shown} is served, {moved(show(good), show(bad))}."
+    return Evidence(Subject("file", shown), tuple(terms), Wording("model", shown, mark(good, bad), good, bad, verdict, commands=_look(_folder(case, name))))
+
+
+def _file(case: Case, name: str, change: Change) -> Evidence:
+    good, bad = _both(change)
+    file = unquote(change.path.split("/", 3)[3])
+    path = f"{_folder(case, name)}/{file}"
+    terms = (term("model file moved", f"{file} of the model is another: {moved(show(good), show(bad))}", (change.path,)), *_named(case, [file], (change.path,)))
+    wording = Wording("model", path, mark(good, bad), good, bad, f"{path} of the served model is another than on the good side.", commands=_look(path))
+    return Evidence(Subject("file", path), terms, wording)
+
+
+def _named(case: Case, files: list[str], facts: tuple[str, ...]) -> list[Term]:
+    named = [file for file in files if names_file(case.text, file) or names_file(case.trace, file)]
+    return [term("named in the error", f"the error text names {listed(named)}", facts)] if named else []
+
+
+def _others(case: Case, name: str, *, is_told: bool) -> Iterator[Evidence]:
+    """Yield what is wrong with a model beside its files: some that are missing or not fetched to their end, or, where no file tells it, its configuration."""
+    parts = _WHOLE if not is_told else ("weights_missing", "unfinished_downloads")
+    changes = [change for part in parts for change in case.moved(f"models/{name}/{part}", f"models/{name}/{part}/*")]
+    if changes:
+        folder, facts = _folder(case, name), tuple(change.path for change in changes)
+        told = listed(f"{change.path.split('/', 2)[2]} {moved(*map(show, _both(change)))}" for change in changes)
+        good, bad = _both(changes[0])
+        wording = Wording("model", folder, mark(good, bad), good, bad, f"The served model in {folder} is another: {told}.", commands=_look(folder))
+        yield Evidence(Subject("file", folder), (term("model file moved", f"of the model {told}", facts),), wording)
+
+
+def _look(path: str) -> tuple[Command, ...]:
+    return (Command("confirm", command(["ls", "-lL", "--time-style=full-iso", path])),) if path.startswith(("/", "~/")) else ()
+
+
+RULES = (Rule("model_files", needs=(), weigh=weigh, blames=("file",)),)

@@ -1,0 +1,47 @@
+"""The served model's own files, a unit's variables, the interpreter below an environment, NVIDIA's multi-process service."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftwatch.model import ProbeResult, Symptom
+from tests.explain.cases import package, snapshot, suspect, told
+
+MODEL = {"models/org%2Fmodel/folder": "/models/org/model", "models/org%2Fmodel/revision": "aaa"}
+TELLS = {name: ProbeResult("ok", tells=(f"{name}/*",)) for name in ("models", "services", "holders")}
+NOISE = package("rich", "14.0"), package("rich", "14.1")
+
+
+def sides(good, bad):
+    return snapshot({**NOISE[0], **good}, **TELLS), snapshot({**NOISE[1], **bad}, **TELLS)
+
+
+def test_a_settings_file_of_the_model_that_is_another_is_a_suspect_by_its_place():
+    good, bad = ({**MODEL, "models/org%2Fmodel/settings/generation_config.json": f"sha256:{digest} 117"} for digest in ("aa", "bb"))
+    found = told(*sides(good, bad), Symptom("wrong-output"))
+    assert (found.suspects[0].subject.kind, found.suspects[0].subject.name) == ("file", "/models/org/model/generation_config.json")
+
+
+def test_another_revision_is_one_suspect_with_the_files_that_came_with_it():
+    code = "models/org%2Fmodel/remote_code/modeling.py"
+    good, bad = ({**MODEL, "models/org%2Fmodel/revision": revision, code: f"sha256:{revision} 9"} for revision in ("aaa", "bbb"))
+    found = told(*sides(good, bad), Symptom("startup-crash", "AttributeError: no such thing (modeling.py)"))
+    assert [one.subject.name for one in found.suspects if one.subject.kind == "file"] == ["org/model"]
+    assert any("modeling.py" in term.says for term in found.suspects[0].because)
+
+
+def test_a_variable_that_a_unit_lost_is_a_suspect_though_no_server_runs():
+    error = Symptom("startup-crash", "OSError: couldn't connect to 'https://huggingface.co' to load the files")
+    found = told(*sides({"services/vllm/env/HF_HUB_OFFLINE": "1"}, {}), error)
+    assert (found.suspects[0].subject.kind, found.suspects[0].subject.name) == ("env-var", "HF_HUB_OFFLINE")
+
+
+def test_another_python_below_an_environment_is_a_suspect():
+    found = told(*sides({"python/base": "/usr/bin/python3.10"}, {"python/base": "/usr/bin/python3.12"}), Symptom("import-error", "No module named 'sglang'"))
+    assert found.suspects[0].subject.kind == "python"
+
+
+@pytest.mark.parametrize(("text", "strength"), [("CUDA initialization: Error 805: MPS client failed to connect", "likely"), ("RuntimeError: other", "weak")])
+def test_the_multi_process_service_that_came_is_a_suspect(text, strength):
+    found = told(*sides({}, {"holders/nvidia-cuda-mps-server/count": 1}), Symptom("startup-crash", text))
+    assert suspect(found, "gpu-process", "nvidia-cuda-mps-server").strength == strength
