@@ -96,7 +96,7 @@ def say_path(path: str) -> str:
 
 def say_subject(subject: Subject) -> str:
     """Return a subject by its name, with its kind before it where the name alone does not say what it is."""
-    if subject.kind == "launch-arg":
+    if subject.kind == "launch-arg" and " " not in subject.name:
         return _as_argument(subject.name)
     kind = subject.kind.replace("-", " ")
     if subject.kind in SAYS_ENOUGH or kind in subject.name.replace("-", " ").lower():

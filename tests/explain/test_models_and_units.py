@@ -45,3 +45,10 @@ def test_another_python_below_an_environment_is_a_suspect():
 def test_the_multi_process_service_that_came_is_a_suspect(text, strength):
     found = told(*sides({}, {"holders/nvidia-cuda-mps-server/count": 1}), Symptom("startup-crash", text))
     assert suspect(found, "gpu-process", "nvidia-cuda-mps-server").strength == strength
+
+
+def test_a_process_that_came_to_a_gpu_clears_no_other_processes_though_it_holds_little():
+    gpu = {"gpus/GPU-1/unattributed_mib": 3, "gpus/GPU-1/index": 0, "gpus/GPU-1/holders/Xorg": {"count": 1, "used_mib": 4}}
+    small = {"gpus/GPU-1/holders/other-daemon": {"count": 1, "used_mib": 30}}
+    cleared = [any(one.subject.name == "other GPU processes" for one in told(*sides(gpu, bad), Symptom("hang")).ruled_out) for bad in (gpu, {**gpu, **small})]
+    assert cleared == [True, False]

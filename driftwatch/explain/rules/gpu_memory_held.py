@@ -87,12 +87,18 @@ def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) 
     return Evidence(Subject("gpu-memory", "memory held by no listed process"), tuple(terms), wording)
 
 
+def _came(case: Case) -> set[str]:
+    """Return the processes on a GPU of the bad side alone that stand below no server: one may take a GPU and hold little of its memory."""
+    names = {side: {path.split("/")[3] for path, _ in case.below(side, "gpus") if "/holders/" in path} for side in SIDES}
+    return {name for name in names["bad"] - names["good"] if case.value("bad", f"holders/{name}/used_by") is None}
+
+
 def _none(case: Case) -> Iterator[Finding]:
     seen = {side: holders.gpus(case, side) for side in SIDES}
     if not seen["bad"] or seen["good"] != seen["bad"] or holders.foreign_on(case, "good") or holders.foreign_on(case, "bad"):
         return
     paths = [f"gpus/{gpu}/unattributed_mib" for gpu in seen["bad"]]
-    if any(case.known(path) is None for path in paths) or case.is_open_below("gpus", "probes/nvml"):
+    if _came(case) or any(case.known(path) is None for path in paths) or case.is_open_below("gpus", "probes/nvml"):
         return
     loose = [number(case.value("bad", path)) for path in paths]
     if all(held is not None and held < holders.LEAST_MIB for held in loose):

@@ -64,7 +64,7 @@ def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evide
     carrier = _carrier(case, name, wanted)
     told = tuple(mentions(said, name, facts))
     place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(said, name))
-    terms = (term("moved", _told(good, bad), facts), *_other_than_newer(good, bad, facts), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
+    terms = (term("moved", _told(good, bad), facts), *_other_than_newer(case, change), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
     late = out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts)
     others = tuple(late) if told else (*_carries(case, name, said.required), *_another(said, change), *late)
     verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
@@ -78,11 +78,12 @@ def _told(good: Any, bad: Any) -> str:
     return "it is gone since the good side" if bad is None else "its version is another than on the good side"
 
 
-def _other_than_newer(good: Any, bad: Any, facts: tuple[str, ...]) -> Iterator[Term]:
-    """Yield that a version is not simply the next release: a build that was never released, or an older one, to which seldom anybody goes on purpose."""
+def _other_than_newer(case: Case, change: Change) -> Iterator[Term]:
+    """Yield that a version is not simply the next release: a build that was never released, or, before a failure, an older one that nobody wanted."""
+    (good, bad), facts = _both(change), (change.path,)
     if good is not None and is_unreleased(bad) and not is_unreleased(good):
         yield term("unreleased", "a nightly or candidate build stands where a release stood", facts)
-    elif went_back(good, bad):
+    elif case.klass is not None and went_back(good, bad):
         yield term("went back", "it is older than on the good side: something held it back", facts)
 
 
