@@ -52,3 +52,17 @@ def test_a_process_that_came_to_a_gpu_clears_no_other_processes_though_it_holds_
     small = {"gpus/GPU-1/holders/other-daemon": {"count": 1, "used_mib": 30}}
     cleared = [any(one.subject.name == "other GPU processes" for one in told(*sides(gpu, bad), Symptom("hang")).ruled_out) for bad in (gpu, {**gpu, **small})]
     assert cleared == [True, False]
+
+
+def test_weights_that_are_missing_are_a_suspect_by_the_models_folder():
+    found = told(*sides(MODEL, {**MODEL, "models/org%2Fmodel/weights_missing": ["model-2.safetensors"]}), Symptom("startup-crash"))
+    assert (found.suspects[0].subject.kind, found.suspects[0].subject.name) == ("file", "/models/org/model")
+    assert "model-2.safetensors" in found.suspects[0].because[0].says
+
+
+def test_a_tuning_of_a_switch_stands_behind_it():
+    given = {"servers/sglang/running": True, "servers/sglang/args/enable_torch_compile": False, "servers/sglang/args/torch_compile_max_bs": 32}
+    bad = {**given, "servers/sglang/args/enable_torch_compile": True, "servers/sglang/args/torch_compile_max_bs": 8}
+    found = told(*sides(given, bad), Symptom("wrong-output"))
+    assert [one.subject.name for one in found.suspects][:2] == ["enable_torch_compile", "torch_compile_max_bs"]
+    assert found.suspects[0].confidence > found.suspects[1].confidence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
@@ -28,13 +28,14 @@ _GROUP = {
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each moved argument, or that all of them are equal."""
     arguments = list(servers.moved_arguments(case))
+    switches = {(one.server, re.sub(r"^(?:enable|disable)_", "", one.name)): one.name for one in arguments if _is_switch(one)}
     for argument in arguments:
-        yield Evidence(Subject("launch-arg", argument.name), tuple(_terms(case, argument)), _wording(case, argument))
+        yield Evidence(Subject("launch-arg", argument.name), tuple(_terms(case, argument, _switch_of(argument, switches))), _wording(case, argument))
     if not arguments:
         yield from _all_equal(case)
 
 
-def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
+def _terms(case: Case, argument: servers.Argument, switch: str) -> Iterator[Term]:
     yield term("moved", "its value is another than on the good side", argument.facts)
     family = argument_family(argument.name)
     weight = by_class("argument", family, case.klass)
@@ -48,7 +49,6 @@ def _terms(case: Case, argument: servers.Argument) -> Iterator[Term]:
         yield term("in the traceback", f"the traceback goes through the code that it selects: {code}", argument.facts)
     elif family not in ("harmless", "other") and case.klass not in ("oom", "slow") and _is_switch(argument):
         yield term("switched", "it turns a way of working on or off", argument.facts)
-    switch = _switch_of(case, argument)
     if switch:
         yield term("goes with its switch", f"it belongs to {servers.flag(switch)}, which moved too", argument.facts)
     if argument.is_default:
@@ -59,11 +59,11 @@ def _is_switch(argument: servers.Argument) -> bool:
     return {type(argument.good), type(argument.bad)} <= {bool, type(None)}
 
 
-def _switch_of(case: Case, argument: servers.Argument) -> str:
+def _switch_of(argument: servers.Argument, switches: Mapping[tuple[str, str], str]) -> str:
     """Return the moved switch that an argument belongs to, as ``torch_compile_max_bs`` to ``enable_torch_compile``; "" where there is none."""
-    others = (other.name for other in servers.moved_arguments(case) if other.server == argument.server and _is_switch(other))
-    stems = ((name, re.sub(r"^(?:enable|disable)_", "", name)) for name in others if name != argument.name)
-    return next((name for name, stem in stems if stem != name and argument.name.startswith(f"{stem}_")), "")
+    words = argument.name.split("_")
+    found = (switches.get((argument.server, "_".join(words[:most])), "") for most in range(len(words) - 1, 0, -1))
+    return next((switch for switch in found if switch not in ("", argument.name) and not argument.name.startswith(switch)), "")
 
 
 def _wording(case: Case, argument: servers.Argument) -> Wording:

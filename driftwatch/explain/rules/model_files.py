@@ -16,19 +16,27 @@ from driftwatch.explain.words import command, listed, moved, show
 from driftwatch.model import Known
 
 _FILES = ("settings", "remote_code", "copied_code", "weights")
-_WHOLE = ("config", "weights_index", "weights_missing", "unfinished_downloads")
+_UNFINISHED = ("weights_missing", "unfinished_downloads")
 
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each model whose revision moved, else each of its files that did."""
-    for name in case.families("models"):
-        revision = next(case.moved(f"models/{name}/revision"), None)
-        changes = [change for part in _FILES for change in case.moved(f"models/{name}/{part}/*")]
+    by_model: dict[str, list[Change]] = {}
+    for change in case.moved("models/*"):
+        by_model.setdefault(change.path.split("/")[1], []).append(change)
+    for name, changes in by_model.items():
+        revision = next((change for change in changes if _part(change) == "revision"), None)
+        files = [change for change in changes if _part(change) in _FILES and change.path.count("/") > 2]  # models/NAME/PART/FILE
         if revision is not None:
-            yield _revision(case, name, revision, changes)
+            yield _revision(case, name, revision, files)
         else:
-            yield from (_file(case, name, change) for change in changes)
-        yield from _others(case, name, is_told=revision is not None or bool(changes))
+            yield from (_file(case, name, change) for change in files)
+        parts = _UNFINISHED if revision is not None or files else (*_UNFINISHED, "config", "weights_index")
+        yield from _others(case, name, [change for change in changes if _part(change) in parts])
+
+
+def _part(change: Change) -> str:
+    return change.path.split("/", 3)[2] if change.path.count("/") > 1 else ""
 
 
 def _both(change: Change) -> tuple[Any, Any]:
@@ -66,10 +74,8 @@ def _named(case: Case, files: list[str], facts: tuple[str, ...]) -> list[Term]:
     return [term("named in the error", f"the error text names {listed(named)}", facts)] if named else []
 
 
-def _others(case: Case, name: str, *, is_told: bool) -> Iterator[Evidence]:
+def _others(case: Case, name: str, changes: list[Change]) -> Iterator[Evidence]:
     """Yield what is wrong with a model beside its files: some that are missing or not fetched to their end, or, where no file tells it, its configuration."""
-    parts = _WHOLE if not is_told else ("weights_missing", "unfinished_downloads")
-    changes = [change for part in parts for change in case.moved(f"models/{name}/{part}", f"models/{name}/{part}/*")]
     if changes:
         folder, facts = _folder(case, name), tuple(change.path for change in changes)
         told = listed(f"{change.path.split('/', 2)[2]} {moved(*map(show, _both(change)))}" for change in changes)
