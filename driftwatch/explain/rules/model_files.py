@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import unquote
 
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.naming import names_file
+from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, listed, moved, show
-from driftwatch.model import Known
 
 _FILES = ("settings", "remote_code", "copied_code", "weights")
 _UNFINISHED = ("weights_missing", "unfinished_downloads")
@@ -39,18 +38,13 @@ def _part(change: Change) -> str:
     return change.path.split("/", 3)[2] if change.path.count("/") > 1 else ""
 
 
-def _both(change: Change) -> tuple[Any, Any]:
-    good, bad = change.good, change.bad
-    return good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None
-
-
 def _folder(case: Case, name: str) -> str:
     found = case.value("bad", f"models/{name}/folder") or case.value("bad", f"models/{name}/path")
     return str(found).rstrip("/") if isinstance(found, str) else unquote(name)
 
 
 def _revision(case: Case, name: str, change: Change, files: list[Change]) -> Evidence:
-    good, bad = _both(change)
+    good, bad = both(case, change.path)
     facts = (change.path, *(one.path for one in files[:20]))
     with_files = f", and with it {listed(unquote(one.path.rsplit('/', 1)[1]) for one in files)}" if files else ""
     terms = [term("model moved", f"another revision of it is served{with_files}", facts)]
@@ -61,7 +55,7 @@ def _revision(case: Case, name: str, change: Change, files: list[Change]) -> Evi
 
 
 def _file(case: Case, name: str, change: Change) -> Evidence:
-    good, bad = _both(change)
+    good, bad = both(case, change.path)
     file = unquote(change.path.split("/", 3)[3])
     path = f"{_folder(case, name)}/{file}"
     terms = (term("model file moved", f"{file} of the model is another: {moved(show(good), show(bad))}", (change.path,)), *_named(case, [file], (change.path,)))
@@ -78,8 +72,8 @@ def _others(case: Case, name: str, changes: list[Change]) -> Iterator[Evidence]:
     """Yield what is wrong with a model beside its files: some that are missing or not fetched to their end, or, where no file tells it, its configuration."""
     if changes:
         folder, facts = _folder(case, name), tuple(change.path for change in changes)
-        told = listed(f"{change.path.split('/', 2)[2]} {moved(*map(show, _both(change)))}" for change in changes)
-        good, bad = _both(changes[0])
+        told = listed(f"{change.path.split('/', 2)[2]} {moved(*map(show, both(case, change.path)))}" for change in changes)
+        good, bad = both(case, changes[0].path)
         wording = Wording("model", folder, mark(good, bad), good, bad, f"The served model in {folder} is another: {told}.", commands=_look(folder))
         yield Evidence(Subject("file", folder), (term("model file moved", f"of the model {told}", facts),), wording)
 
