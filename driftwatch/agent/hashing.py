@@ -1,8 +1,8 @@
 """Digests of many files, worked out here and by a mate at the same time. Looks through the door only.
 
 Files come one after another, as a walk finds them, and answers come back as they are ready: small ones in pieces, those of more than 1 MiB at the end,
-the largest first. Whoever is free takes the next piece, so that a busy second core costs nothing. A few files need no mate. Each answer is told as
-soon as it is there, so that a file that hangs costs no other's.
+the largest first. Whoever is free takes the next piece, so that a busy second core costs nothing. A few files need no mate. Where the mate meets a
+file that hangs, what waits with it is read here, so that it costs no other's answer.
 """
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .host import MIB, Digest, Host
 from .probe import Unknown
 from .typed import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
-PIECE = 8
+PIECE = 16
 WORTH_A_MATE = 64
-WAIT_S = 0.05
+PATIENCE_S = 1.0
 File = Tuple[str, int]
 Answered = Tuple[str, Any]
 
@@ -49,7 +49,10 @@ class Hashing:
                 yield from self._work(0)
             while self.handed:
                 self.host.asking(self.mate.doing())
-                yield from self._from_mate(WAIT_S)
+                answered = [*self._from_mate(PATIENCE_S)]
+                yield from answered
+                if not answered and self.handed[1:]:
+                    yield from self._taken_back(self.mate.doing())
         finally:
             if self.mate is not None:
                 self.mate.end()
@@ -80,6 +83,11 @@ class Hashing:
             self.is_alone = True
             left, self.handed = self.handed, []
             yield from self._read(left)
+
+    def _taken_back(self, doing: str) -> Iterator[Answered]:
+        """Read here what waits in the mate's hands with a file that does not answer, and that file last."""
+        left, self.handed = self.handed, []
+        yield from self._read(sorted(left, key=lambda one: doing.endswith(one[0])))
 
     def _answer(self, note: Callable[[str], None], piece: List[File]) -> Iterator[str]:
         """Yield what the mate tells of each file of a piece."""

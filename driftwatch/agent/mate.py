@@ -19,7 +19,7 @@ Answer = Callable[[Callable[[str], None], Any], Iterator[str]]
 
 
 class Mate:
-    """Answers JSON questions in the order in which they are given. ``answer(note, question)`` runs in the child and yields lines, each told at once.
+    """Answers JSON questions in the order in which they are given. ``answer(note, question)`` runs in the child and yields lines, told when the last is there.
 
     ``note`` takes what it is about to do, which ``doing`` gives.
     """
@@ -88,9 +88,8 @@ class Mate:
                     break
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
-                    for told in answer(self._note, json.loads(line)):
-                        view = memoryview(told.encode("ascii") + b"\n")
-                        while view:
-                            view = view[os.write(back, view):]
+                    view = memoryview("".join([told + "\n" for told in answer(self._note, json.loads(line))]).encode("ascii"))
+                    while view:
+                        view = view[os.write(back, view):]
         finally:
             os._exit(0)

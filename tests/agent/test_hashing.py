@@ -79,11 +79,20 @@ def test_all_that_was_read_is_told_while_the_child_stands_still(hashing, files):
     begun, answers = hashing
     os.kill(begun.mate.pid, signal.SIGSTOP)
     rest = begun.rest()
-    while len(answers) < len(files) - len(begun.handed):
-        answers.append(next(rest))
-    assert len(begun.handed) <= 16
-    os.kill(begun.mate.pid, signal.SIGCONT)
-    assert len([*answers, *rest]) == len(files)
+    answers += rest
+    assert sorted(path for path, _ in answers) == sorted(path for path, _ in files)
+    assert all(isinstance(answer, Digest) for _, answer in answers)
+
+
+def test_the_file_at_which_the_child_stands_still_is_read_last(hashing, files):
+    begun, _ = hashing
+    os.kill(begun.mate.pid, signal.SIGSTOP)
+    for _ in (*begun._from_mate(0.1), *(one for path, size in files[:32] for one in begun.give(path, size, size))):
+        pass
+    handed = [path for path, _ in begun.handed]
+    begun.mate._note("hash " + handed[3])
+    read = [path for path, _ in begun.rest() if path in handed]
+    assert read[-len(handed):] == [*handed[:3], *handed[4:], handed[3]]
 
 
 def test_nothing_is_left_behind(hashing, files):
