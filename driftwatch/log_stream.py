@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from driftwatch.agent.log_errors import HINT, LINE, PROGRESS, READY, SERVED, bare, failure_in
 from driftwatch.agent.server_log import STARTS
+from driftwatch.agent.typed import Regex
 from driftwatch.log_words import (
     ERROR_WORDS,
     FRAME_WORDS,
@@ -33,7 +34,7 @@ WHOLE = 4 << 20
 HEAD = TAIL = 256 << 10
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 18
-CODE_FILE = re.compile(r"File \"[^\"]+\", line \d+|\S+/\S+\.(?:py|so)\b[^:]*:")
+CODE_FILE = Regex(r"File \"[^\"]+\", line \d+|\S+/\S+\.(?:py|so)\b[^:]*:")
 LONGEST_FRAME = 500
 _MOST_SHAPES, _MANY, _MOST_ERRORS, _MOST_FIGURES, _MOST_FRAMES, _MOST_SPEEDS, _MOST_JUDGED = 20_000, 500, 4_000, 2_000, 60, 200, 8
 _VERSION, _VERSION_BEFORE = b"vLLM API server version", 4096
@@ -48,10 +49,10 @@ _STARTING = (
     "Memory baseline taken", "Available KV cache memory", "Graph capturing finished", "Free memory on device")
 _NEEDLES = (*(word.replace("\\", "") for word in HINT.pattern.split("|")), *_MARKS, *_SERVING, *_STARTING, 'File "', ".py", ".so", "throughput", 'HTTP/1.1"')
 _FIRSTS = sorted({word[0] for word in _NEEDLES})
-_ANY = re.compile("|".join(f"{re.escape(one)}(?:{'|'.join(re.escape(word[1:]) for word in _NEEDLES if word[0] == one)})" for one in _FIRSTS).encode())
-_FIGURE = re.compile("|".join(map(re.escape, _STARTING)))
-_SERVED_BYTES = re.compile(SERVED.pattern.encode())
-_FRAME_BYTES = re.compile(CODE_FILE.pattern.encode())
+_ANY = Regex("|".join(f"{re.escape(one)}(?:{'|'.join(re.escape(word[1:]) for word in _NEEDLES if word[0] == one)})" for one in _FIRSTS).encode())
+_FIGURE = Regex("|".join(map(re.escape, _STARTING)))
+_SERVED_BYTES = Regex(SERVED.pattern.encode())
+_FRAME_BYTES = Regex(CODE_FILE.pattern.encode())
 _START, _SERVED, _ERROR, _FRAME, _FIGURES, _PROGRESS, _READY, _SPEED = (1 << bit for bit in range(8))
 
 FIGURES_WITHIN = 16 << 20  # bytes from the beginning of a run: later lines of these words are no figures of its start

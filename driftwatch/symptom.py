@@ -8,18 +8,19 @@ from collections.abc import Iterable
 from driftwatch.agent.log_errors import bare, failure_in, kind_of
 from driftwatch.agent.redact import Redactor
 from driftwatch.agent.server_log import last_run
+from driftwatch.agent.typed import Regex
 from driftwatch.log_stream import CODE_FILE, LONGEST_FRAME, condense
 from driftwatch.model import Snapshot, Symptom
 
 SYMPTOM_CLASSES = ("oom", "startup-crash", "import-error", "runtime-crash", "hang", "slow", "wrong-output", "accuracy", "device-lost")
 
 # a fault of a kernel or of the machine: it stopped the program while it ran, be it during the start
-_FAULT = re.compile(
+_FAULT = Regex(
     r"illegal (?:instruction|memory access|address)|misaligned address|device-side assert|CUDNN_STATUS_|CUBLAS_STATUS_|Segmentation fault|Bus error|ECC error"
     r"|unspecified launch failure|launch timed out and was terminated",
     re.IGNORECASE)
 _MOST_FRAMES = 60
-_UNFINISHED = re.compile(r"(?:(\d{1,2})%.*\|.*\[\d+:\d\d|\bbegin\b|\bWaiting for\b|\bInitializing\b)", re.IGNORECASE)
+_UNFINISHED = Regex(r"(?:(\d{1,2})%.*\|.*\[\d+:\d\d|\bbegin\b|\bWaiting for\b|\bInitializing\b)", re.IGNORECASE)
 
 
 def class_of(line: str, *, was_ready: bool) -> str:

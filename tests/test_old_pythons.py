@@ -78,7 +78,7 @@ def venv_with_pytest(version, python):
 def facts_of(python, recorded, folder):
     """Return what the agent tells of a recorded host under a Python: facts by path, status and reason by probe."""
     zipped = folder / "agent.zip"
-    zipped.write_bytes(bundle(tuple(sorted({offer.module for offer in plan_for().asked})), is_replay=True)[0])
+    zipped.write_bytes(bundle(tuple(sorted({offer.module for offer in plan_for().asked})), is_replay=True))
     plan = [{**lab.planned(offer.probe.name), "module": offer.module, "deadline_s": 30.0, "cap_bytes": offer.probe.cap_bytes,
              "needs_targets": offer.probe.needs_targets} for offer in plan_for().asked]
     with lab.agent(zipped, lab.order(*plan, deadline_s=50.0, recorded=recorded), python) as child:

@@ -19,7 +19,7 @@ PROGRAM = """
 import hashlib, json, driftwatch
 from driftwatch.capture.bundle import bundle
 from driftwatch.capture.plan import offers
-print(json.dumps([driftwatch.__file__, bundle(tuple(sorted({offer.module for offer in offers()})))[1]]))
+print(json.dumps([driftwatch.__file__, hashlib.sha256(bundle(tuple(sorted({offer.module for offer in offers()})))).hexdigest()]))
 """
 
 

@@ -5,9 +5,7 @@ decides alone; of the rules without a variable, whichever is there.
 """
 from __future__ import annotations
 
-import re
-
-from .typed import Dict, List, NamedTuple, Tuple
+from .typed import Dict, List, NamedTuple, Regex, Tuple
 
 PLACES = {
     "triton": "$TRITON_CACHE_DIR $TRITON_HOME/.triton/cache ~/.triton/cache",
@@ -25,7 +23,7 @@ PLACES = {
     "cuda": "$CUDA_CACHE_PATH ~/.nv/ComputeCache",
 }
 ONE_BUILD_A_FOLDER = ("triton", "flashinfer", "sglang_jit", "deep_gemm", "tilelang", "tvm_ffi", "torch_extensions")
-_VARIABLE = re.compile(r"\$(\w+)")
+_VARIABLE = Regex(r"\$(\w+)")
 
 
 class Place(NamedTuple):

@@ -4,21 +4,19 @@ Looks at names and lstat, at the end of ``.json`` files and at the start of comp
 """
 from __future__ import annotations
 
-import re
-
 from .host import Host, Stat
 from .probe import Absent, Refusal
-from .typed import Any, Callable, Dict, List, Optional, Set, Tuple
+from .typed import Any, Callable, Dict, List, Optional, Regex, Set, Tuple
 
 MOST_FILES = 20_000
 MOST_READS = 4_000
 MOST_NAMES = 20
 DEPTH = 16
 MIXED_NS = 6 * 3600 * 10**9
-_OBJECT = re.compile(r"\.(?:so|o|cubin|hsaco|a)\Z")
-_EMPTY_ON_PURPOSE = re.compile(r"(?:\.lock|/lock|\A\.?lock|\.log|/?__init__\.py|py\.typed|\.tmp|\.pid)\Z")
+_OBJECT = Regex(r"\.(?:so|o|cubin|hsaco|a)\Z")
+_EMPTY_ON_PURPOSE = Regex(r"(?:\.lock|/lock|\A\.?lock|\.log|/?__init__\.py|py\.typed|\.tmp|\.pid)\Z")
 LOCK = "lock"  # what a builder makes and removes when it is done (torch.utils.file_baton); files called ``*.lock`` stay for ever by design
-_VERSION = re.compile(r"v?\d+(?:\.\d+)+[\w.+-]*\Z|(?:py|cp|cu|sm_?)\d+\w*\Z|\d{2,3}[a-z]?\Z")
+_VERSION = Regex(r"v?\d+(?:\.\d+)+[\w.+-]*\Z|(?:py|cp|cu|sm_?)\d+\w*\Z|\d{2,3}[a-z]?\Z")
 
 
 class Tally:

@@ -8,10 +8,10 @@ import json
 import re
 
 from .probe import Denied, Refusal, Unreadable
-from .typed import Any, Dict, List, Tuple
+from .typed import Any, Dict, List, Regex, Tuple
 
 _SHELLS = (("/docker/", "docker"), ("/docker-", "docker"), ("/kubepods", "kubernetes"), ("kubepods-", "kubernetes"), ("/libpod-", "podman"), ("/lxc/", "lxc"))
-_ID = re.compile(r"/containers/([0-9a-f]{64})/|(?:docker|libpod|cri-containerd)[-/]([0-9a-f]{64})")
+_ID = Regex(r"/containers/([0-9a-f]{64})/|(?:docker|libpod|cri-containerd)[-/]([0-9a-f]{64})")
 _HOST = """
     ShmSize=shm_bytes IpcMode=ipc_mode PidMode=pid_mode NetworkMode=network_mode Runtime=runtime Memory=memory_bytes NanoCpus=nano_cpus CpusetCpus=cpuset
     PidsLimit=pids_limit Privileged=privileged CapAdd=capabilities_added SecurityOpt=security_options CgroupParent=cgroup_parent DeviceRequests=device_requests

@@ -4,12 +4,12 @@ from __future__ import annotations
 import re
 
 from .probe import Unknown, Unreadable
-from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Union
+from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Regex, Union
 
 TOP = "/sys/fs/cgroup"
 NO_LIMIT = 1 << 60  # version 1 writes no limit as the largest multiple of a page
 MAX = "max"
-_CONTAINER = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])|/lxc(?:\.payload\.|/)([^/\n]+)", re.MULTILINE)
+_CONTAINER = Regex(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])|/lxc(?:\.payload\.|/)([^/\n]+)", re.MULTILINE)
 Limit = Union[int, float, str]
 
 

@@ -6,11 +6,10 @@ that many bytes, and the file's size in bytes; what makes no sense, or ends befo
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 
 from .probe import Unreadable
-from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Regex, Sequence, Set, Tuple
 
 Read = Callable[[int, int], bytes]
 MIB = 1 << 20
@@ -20,7 +19,7 @@ ENTRY_LIMIT = 200_000
 SOME = 3
 DEVICE_CODE = (".nv_fatbin", "__nv_relfatbin")
 _FAT = struct.pack("<I", 0xBA55ED50)
-_TORCH = re.compile(rb"_Z(?:T[A-Z])?N[rVK]*[RO]?(?:3c10|2at|5torch)|aoti_torch_|THP[A-Z]")
+_TORCH = Regex(rb"_Z(?:T[A-Z])?N[rVK]*[RO]?(?:3c10|2at|5torch)|aoti_torch_|THP[A-Z]")
 _NEEDED, _STRINGS, _SYMBOLS, _STRINGS_SIZE, _SONAME, _RPATH, _RUNPATH, _HASH, _GNU_HASH = 1, 5, 6, 10, 14, 15, 29, 4, 0x6FFFFEF5
 
 

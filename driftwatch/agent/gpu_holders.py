@@ -11,11 +11,11 @@ from .host import Host
 from .launch_args import recognise, title_of
 from .probe import Unknown
 from .processes_seen import SILENT_LIMIT, Seen, parse_stat, with_arguments
-from .typed import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from .typed import Any, Dict, List, NamedTuple, Optional, Regex, Set, Tuple
 
 KERNEL_LIST = "/proc/driver/nvidia/gpus"
 KTHREADD = 2
-_REAPERS = re.compile(r"systemd|init\b|containerd-shim|docker-init|dumb-init|tini|conmon|s6-|runsv|catatonit|pause\Z")
+_REAPERS = Regex(r"systemd|init\b|containerd-shim|docker-init|dumb-init|tini|conmon|s6-|runsv|catatonit|pause\Z")
 _FORKED = ("spawn_main", "forkserver", "--multiprocessing-fork")
 NO_ANSWER = Unknown("timeout", "not asked: in uninterruptible sleep, and others like it did not answer")
 

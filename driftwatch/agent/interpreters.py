@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from .host import Host, Stat
 from .processes_seen import Seen
-from .typed import Any, Dict, List, Optional, Tuple
+from .typed import Any, Dict, List, Optional, Regex, Tuple
 
-_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*\Z")
-_VERSION = re.compile(r"python(3\.[0-9]+)\Z")
-_MAPPED = re.compile(r"(/\S*?)/lib/(python3\.[0-9]+)/site-packages/")
+_PYTHON = Regex(r"(?:python|pypy)[0-9.]*\Z")
+_VERSION = Regex(r"python(3\.[0-9]+)\Z")
+_MAPPED = Regex(r"(/\S*?)/lib/(python3\.[0-9]+)/site-packages/")
 
 
 def base_name(path: str) -> str:

@@ -8,17 +8,17 @@ import re
 from datetime import datetime, timezone
 
 from .probe import Unreadable
-from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Tuple
 
 MOST_LINES = 5
 LONGEST = 300
-_STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?([+-]\d\d):?(\d\d)\s(?:\S+ kernel: )?(.*)|\[\s*\d+\.\d+\]\s?(.*)")
-_CONTINUES = re.compile(r"NVRM: (?:this kernel module has|make sure that this kernel|components have the same)")
-_BEGINS = re.compile(r"Linux version |Booting Linux on physical CPU")
-_PCI = re.compile(r"\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(\.[0-7])?\b")
-_XID = re.compile(r"S?Xid \([^)]*\): (\d+)")
-_PROCESS = re.compile(r"(\bpid[ =:]{1,2})'?\d+'?|(\b[Pp]rocess )\d+(?= \()|(?<=[\w/])(\[)\d+(?=\]:)|(?<=task )(\S+?:)\d+(?= blocked)")
-_ADDRESS = re.compile(r"(?<![\w.-])(?:0x)?[0-9a-f]{12,16}(?![\w.-])|(?<=[\[,])[0-9a-f]{3,}(?=[,+][0-9a-f]{3})")
+_STAMPED = Regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?([+-]\d\d):?(\d\d)\s(?:\S+ kernel: )?(.*)|\[\s*\d+\.\d+\]\s?(.*)")
+_CONTINUES = Regex(r"NVRM: (?:this kernel module has|make sure that this kernel|components have the same)")
+_BEGINS = Regex(r"Linux version |Booting Linux on physical CPU")
+_PCI = Regex(r"\b([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(\.[0-7])?\b")
+_XID = Regex(r"S?Xid \([^)]*\): (\d+)")
+_PROCESS = Regex(r"(\bpid[ =:]{1,2})'?\d+'?|(\b[Pp]rocess )\d+(?= \()|(?<=[\w/])(\[)\d+(?=\]:)|(?<=task )(\S+?:)\d+(?= blocked)")
+_ADDRESS = Regex(r"(?<![\w.-])(?:0x)?[0-9a-f]{12,16}(?![\w.-])|(?<=[\[,])[0-9a-f]{3,}(?=[,+][0-9a-f]{3})")
 _TROUBLE = r"err|fail|time[d ]*out|insufficient|unplugged|unhealth|health|fatal|temperature|syndrome|assert|stuck|lost|down\b|reset|recover"
 
 class _Class(NamedTuple):
@@ -30,7 +30,7 @@ class _Class(NamedTuple):
 
 
 def _class(name: str, marks: str, *patterns: str) -> _Class:
-    return _Class(name, tuple(marks.split("|")), re.compile("|".join(patterns), re.DOTALL))
+    return _Class(name, tuple(marks.split("|")), Regex("|".join(patterns), re.DOTALL))
 
 
 _CLASSES = (

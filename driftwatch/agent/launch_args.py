@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import re
 
-from .typed import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from .typed import Any, Dict, List, NamedTuple, Optional, Regex, Sequence, Tuple
 
 FRAMEWORKS = ("sglang", "vllm")
 PORTS = {"sglang": "30000", "vllm": "8000", "ollama": "11434"}
 _MODULES = (
-    ("sglang", re.compile(r"sglang(?:\.launch_server|\.srt\.server|\.srt\.entrypoints\.\w+|\.cli(?:\.\w+)?)?\Z")),
-    ("vllm", re.compile(r"vllm(?:\.entrypoints(?:\.\w+)+|\.scripts)?\Z")),
-    ("torchrun", re.compile(r"torch\.distributed\.(?:run|launch)\Z")),
+    ("sglang", Regex(r"sglang(?:\.launch_server|\.srt\.server|\.srt\.entrypoints\.\w+|\.cli(?:\.\w+)?)?\Z")),
+    ("vllm", Regex(r"vllm(?:\.entrypoints(?:\.\w+)+|\.scripts)?\Z")),
+    ("torchrun", Regex(r"torch\.distributed\.(?:run|launch)\Z")),
 )
 _SCRIPTS = {"sglang": "sglang", "vllm": "vllm", "torchrun": "torchrun", "ollama": "ollama"}
-_FILES = re.compile(r"/(sglang|vllm)/(?:.*/)?(?:launch_server|api_server)\.py\Z")
+_FILES = Regex(r"/(sglang|vllm)/(?:.*/)?(?:launch_server|api_server)\.py\Z")
 _NEEDS_SERVE = ("sglang", "vllm", "ollama")
-_PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*\Z")
+_PYTHON = Regex(r"(?:.*/)?(?:python|pypy)[0-9.]*\Z")
 _WITH_VALUE = ("-X", "-W", "--check-hash-based-pycs")
 _TORCHRUN_FLAGS = ("--standalone", "--no-python", "--no_python", "--run-path", "--run_path", "-m", "--module")
-_TITLE = re.compile(r"(sglang|vllm|VLLM|ray)::(.*)\Z", re.DOTALL)
-_RETITLED = re.compile(r"sglang::http_server")
+_TITLE = Regex(r"(sglang|vllm|VLLM|ray)::(.*)\Z", re.DOTALL)
+_RETITLED = Regex(r"sglang::http_server")
 _CUT = {"sglang::schedul": "scheduler", "sglang::detoken": "detokenizer", "VLLM::EngineCor": "EngineCore", "VLLM::Worker_TP": "Worker_TP"}
 _SGLANG = """
     model=model_path tp=tp_size tensor_parallel_size=tp_size pp=pp_size pipeline_parallel_size=pp_size dp=dp_size data_parallel_size=dp_size ep=ep_size
@@ -34,9 +34,9 @@ _VLLM = """
     tp=tensor_parallel_size pp=pipeline_parallel_size dp=data_parallel_size dcp=decode_context_parallel_size q=quantization O=compilation_config
     cc=compilation_config
 """
-_MANY = re.compile(r"served_model_name|allowed_|lora_|\w+_(?:adapters|processors|patterns)|middleware")  # take values with a slash
-_SWITCH = re.compile("enable_|disable_|no_|trust_|enforce_")
-_PATH = re.compile(r"[\w.~-]*/[\w./~@:+-]+\Z")
+_MANY = Regex(r"served_model_name|allowed_|lora_|\w+_(?:adapters|processors|patterns)|middleware")  # take values with a slash
+_SWITCH = Regex("enable_|disable_|no_|trust_|enforce_")
+_PATH = Regex(r"[\w.~-]*/[\w./~@:+-]+\Z")
 _ALIASES = {framework: dict(one.split("=") for one in text.split()) for framework, text in (("sglang", _SGLANG), ("vllm", _VLLM))}
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import re
 
-from .typed import Dict, Iterator, Tuple
+from .typed import Dict, Iterator, Regex, Tuple
 
-_UNIT = re.compile(
+_UNIT = Regex(
     r"^[ \t]*((?:Default)?(?:Limit[A-Z]+|TasksMax|Memory(?:Max|High|SwapMax))|CPUQuota|CPUAffinity|AllowedCPUs|AllowedMemoryNodes|NUMAPolicy|NUMAMask|OOMPolicy"
     r"|OOMScoreAdjust|DevicePolicy)[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 EVERYONE = "everyone"

@@ -7,74 +7,74 @@ from __future__ import annotations
 
 import re
 
-from .typed import List, NamedTuple, Optional, Tuple
+from .typed import List, NamedTuple, Optional, Regex, Tuple
 
 LONGEST = 500
 LINE = 8000
 IDLE_WITHIN = 4000
 EXCEPTION = 2.0
 KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
-    ("oom", re.compile(
+    ("oom", Regex(
         r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
         r"|std::bad_alloc|less than desired GPU memory utilization|no available memory for|oom-kill|killed process|HBM is free"
         r"|cannot fit one worst-case|state cache is too small|larger than the (?:available|maximum)[^.]*KV cache"
         r"|Failed to CUDA [cm]alloc|^Killed$", re.IGNORECASE | re.MULTILINE)),
-    ("import-error", re.compile(
+    ("import-error", Regex(
         r"\b(?:ImportError|ModuleNotFoundError)\b|undefined symbol|cannot open shared object|version `\w+' not found|cannot import name")),
-    ("device-lost", re.compile(
+    ("device-lost", Regex(
         r"driver/library version mismatch|NVMLError|NVML: |found no NVIDIA driver|communicate with the NVIDIA driver|no CUDA GPUs are available"
         r"|no CUDA-capable device|CUDA unknown error|CUDA_ERROR_(?:UNKNOWN|NO_DEVICE|NOT_INITIALIZED|SYSTEM)|\bError 8\d\d\b|GPU is lost"
         r"|CUDA driver version is insufficient|fallen off the bus|devices? (?:is|are) (?:busy or )?unavailable|system not yet initialized|\bXid\b"
         r"|cudaError(?:SystemNotReady|SystemDriverMismatch|NoDevice|DevicesUnavailable)", re.IGNORECASE)),
-    ("hang", re.compile(
+    ("hang", Regex(
         r"watchdog|^Timeout \(\d+:\d\d:\d\d\)!"
         r"|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
         r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block"
         r"|Timed out after .{1,20} seconds waiting for|Health check failed\b.*couldn't get a response", re.IGNORECASE)),
 )
-READY = re.compile(r"fired up and ready|Application startup complete|Uvicorn running|llama runner started")
-_EXCEPTION = re.compile(
+READY = Regex(r"fired up and ready|Application startup complete|Uvicorn running|llama runner started")
+_EXCEPTION = Regex(
     r"Exception: |(?:[A-Za-z_][\w.]*\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Fault|OOM|OfResources)(?:_\w+|[A-Z]\w*)?(?::|$)")
-_ABRUPT = re.compile(
+_ABRUPT = Regex(
     r"(?:Killed|Aborted)\b.{0,40}$|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
     r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
     r"|.*\b(?:pthread_create|[Tt]hread creation|fork|clone)\b.{0,60}: Resource temporarily unavailable|.*\bNCCL WARN C(?:uda failure|all to \w+ failed)"
     r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
-_LEVEL = re.compile(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:"
+_LEVEL = Regex(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:"
     r"|(?:\S+: )?Error response from daemon")
-_ERRNO = re.compile(
+_ERRNO = Regex(
     r"No space left on device|Too many open files|Permission denied|Operation not permitted|Invalid argument|Device or resource busy"
     r"|Input/output error|Stale file handle|Transport endpoint|Resource temporarily unavailable|[Aa]ddress already in use|No such device")
-_WRAPPER = re.compile(
+_WRAPPER = Regex(
     r"see root cause|Received sigquit|EngineDead|Failed to infer device type|unhandled (?:system|cuda) error|^ncclUnhandledCudaError: Call to|ChildFailedError"
     r"|Engine (?:core|process)\b.*failed|WorkerProc initialization failed|KeyboardInterrupt|SystemExit|CancelledError|BrokenPipe"
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
-_ARGUMENTS = re.compile(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
-_NEVER_SERVED = re.compile("warmup error")  # SGLang listens before it asks itself for the first time
-_IDLE = re.compile(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
-_CHAIN = re.compile(r"was the direct cause of|another exception occurred")
-SERVED = re.compile(
+_ARGUMENTS = Regex(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
+_NEVER_SERVED = Regex("warmup error")  # SGLang listens before it asks itself for the first time
+_IDLE = Regex(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
+_CHAIN = Regex(r"was the direct cause of|another exception occurred")
+SERVED = Regex(
     r"Decode batch|Prefill batch|fired up and ready|Avg (?:prompt|generation) throughput|HTTP/1\.1\\?\" 200|Application startup complete"
     r"|Uvicorn running|llama runner started")
-PROGRESS = re.compile(
+PROGRESS = Regex(
     r"Load weight (?:begin|end)|KV Cache is allocated|Memory pool end|Capture .{0,200}(?:begin|end)|Init (?:torch distributed|parallel)"
     r"|Model loading took|GPU KV cache size")
-HINT = re.compile(
+HINT = Regex(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
     r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_BEFORE = re.compile(
+_COLOUR = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
+_BEFORE = Regex(
     r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"
     r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d [\d:.,]+ (?:\[[^\]]*\]\s*)?"
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+(?:std(?:out|err) [FP]\s)?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s:]+:\s"
     r"|[\w.-]{1,80}\s{1,40}\|\s|\[[\w.-]{1,60}/[\w./-]{1,120}\]\s|[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\]\s"
     r"|\|\s*(?:ERROR|CRITICAL)\s*\|\s*[\w.<>]+:[\w.<>]+:\d+\s-\s|-\s(?:[\w.]+\s-\s)?(?:ERROR|CRITICAL)\s-\s"
     r"|(?:ERROR|CRITICAL):\s+|E\s{2,})")
-_JSON = re.compile(r"\s*\{.{0,2000}?\"(?:log|message|msg|event|text)\"\s*:\s*\"((?:[^\"\\]|\\.)*)")
-_ESCAPED = re.compile(r"\\(.)")
-_RANK = re.compile(r"\[(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?)?((?: ?[A-Z]{2,3}\d+)+)\]")
+_JSON = Regex(r"\s*\{.{0,2000}?\"(?:log|message|msg|event|text)\"\s*:\s*\"((?:[^\"\\]|\\.)*)")
+_ESCAPED = Regex(r"\\(.)")
+_RANK = Regex(r"\[(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?)?((?: ?[A-Z]{2,3}\d+)+)\]")
 
 
 class Failure(NamedTuple):

@@ -5,20 +5,19 @@ A hub's cache keeps ``models--ORG--NAME/{refs/REVISION, snapshots/COMMIT/FILE ->
 from __future__ import annotations
 
 import json
-import re
 
 from .host import MIB, Host, Stat, sha256_of
 from .probe import Absent, Unreadable
-from .typed import Any, Callable, Dict, List, Optional
+from .typed import Any, Callable, Dict, List, Optional, Regex
 
 MOST_FILES = 4000
 LARGEST = 2 * MIB
 CONFIG_BYTES = 4 * MIB
 INDEX_BYTES = 32 * MIB
 KEPT = ("architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "num_hidden_layers", "max_position_embeddings")
-_WEIGHTS = re.compile(r"\.(?:safetensors|bin|pt|pth|gguf)\Z")
-_SETTINGS = re.compile(r"(?:\.(?:json|jinja|txt|model|yaml)|tokenizer[\w.]*)\Z")
-_COMMIT = re.compile(r"/snapshots/([0-9a-f]{40})(?:/|\Z)")
+_WEIGHTS = Regex(r"\.(?:safetensors|bin|pt|pth|gguf)\Z")
+_SETTINGS = Regex(r"(?:\.(?:json|jinja|txt|model|yaml)|tokenizer[\w.]*)\Z")
+_COMMIT = Regex(r"/snapshots/([0-9a-f]{40})(?:/|\Z)")
 
 
 def look(host: Host, is_late: Callable[[], bool], path: str, revision: str) -> Dict[str, Any]:

@@ -9,16 +9,16 @@ import re
 from .host import Host
 from .probe import Unreadable
 from .serving_places import Place
-from .typed import Any, Dict, List, NamedTuple
+from .typed import Any, Dict, List, NamedTuple, Regex
 
-PSEUDO = re.compile(
+PSEUDO = Regex(
     r"(proc|sysfs|devtmpfs|devpts|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|configfs|fusectl|hugetlbfs|autofs|binfmt_misc|rpc_pipefs|nsfs|nfsd"
     r"|efivarfs|selinuxfs|fuse\.(lxcfs|portal|gvfsd-fuse))\Z")
-NETWORK = re.compile(
+NETWORK = Regex(
     r"(fuse.*|nfs[34]?|cifs|smb3|smbfs|lustre|ceph|gpfs|beegfs.*|wekafs|panfs|glusterfs|9p|virtiofs|afs|gfs2|ocfs2|orangefs|davfs|autofs)\Z")
-ASIDE = re.compile(r"/(proc|sys|dev|etc|run|snap|usr|boot|var/snap|var/lib/(docker|containerd|kubelet))/|.*(/kubelet/pods/|\.so)")
+ASIDE = Regex(r"/(proc|sys|dev|etc|run|snap|usr|boot|var/snap|var/lib/(docker|containerd|kubelet))/|.*(/kubelet/pods/|\.so)")
 SYSTEM = ("/dev", "/run", "/boot")
-OWN_TO_A_CONTAINER = re.compile(r"(?:lowerdir|upperdir|workdir)[^,]*")
+OWN_TO_A_CONTAINER = Regex(r"(?:lowerdir|upperdir|workdir)[^,]*")
 LINKS = 40
 
 

@@ -10,12 +10,12 @@ from xml.etree import ElementTree as ET  # expat resolves no external entity, an
 
 from .gpus import Gpu, Process, pci_address, program_name
 from .probe import Unknown, Unreadable
-from .typed import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from .typed import Any, Callable, Dict, List, NamedTuple, Optional, Regex, Tuple
 
 QUERY = ["nvidia-smi", "-q", "-x"]
 END = "</nvidia_smi_log>"
 SILENT = frozenset(("", "N/A", "[N/A]", "Not Supported", "[Not Supported]", "Requested functionality has been deprecated"))
-FAILED = re.compile(r"\[?(ERR!|Unknown Error|GPU is lost|GPU requires reset)\]?$")
+FAILED = Regex(r"\[?(ERR!|Unknown Error|GPU is lost|GPU requires reset)\]?$")
 
 
 class Query(NamedTuple):

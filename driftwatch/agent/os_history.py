@@ -10,17 +10,17 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from importlib import import_module
 
 from .probe import Unreadable
-from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from .typed import Any, Dict, Iterable, List, NamedTuple, Optional, Regex, Tuple
 
 Pair = Tuple[Optional[str], Optional[str]]
 GAP_S = 60  # lines of one dpkg or dnf run follow each other closer than this
 SLACK_S = 2
 LONGEST_S = 3600  # how long a transaction may last whose end was never written
-_ITEM = re.compile(r"(\S+) \(([^)]*)\)")
-_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T]+(\d\d):(\d\d):(\d\d)")
-_DPKG = re.compile(r"^(\S+ \S+) (upgrade|install|remove|purge) (\S+) (\S+) (\S+)\s*$", re.MULTILINE)
-_DNF = re.compile(r"^(\S+) \S+ (Install|Upgrade|Downgrade|Reinstall|Erase|Remove|Obsolete)(e?d)?: (\S+)\s*$", re.MULTILINE)
-_DNF_COMMAND = re.compile(r"^(\S+) \S+ Command: (.*\S)[^\S\n]*$", re.MULTILINE)
+_ITEM = Regex(r"(\S+) \(([^)]*)\)")
+_MOMENT = Regex(r"(\d{4})-(\d\d)-(\d\d)[ T]+(\d\d):(\d\d):(\d\d)")
+_DPKG = Regex(r"^(\S+ \S+) (upgrade|install|remove|purge) (\S+) (\S+) (\S+)\s*$", re.MULTILINE)
+_DNF = Regex(r"^(\S+) \S+ (Install|Upgrade|Downgrade|Reinstall|Erase|Remove|Obsolete)(e?d)?: (\S+)\s*$", re.MULTILINE)
+_DNF_COMMAND = Regex(r"^(\S+) \S+ Command: (.*\S)[^\S\n]*$", re.MULTILINE)
 
 
 class Transaction(NamedTuple):

@@ -1,9 +1,9 @@
 """Which packages of the operating system belong to the GPU, kernel, network, container and compiler stack, by their names. Pure."""
 from __future__ import annotations
 
-import re
+from .typed import Regex
 
-_NAMES = re.compile(
+_NAMES = Regex(
     r"(?:lib|python3?-|golang-)?(?:nvidia|nvfabric|nvlsm|nvlink|cuda|cudnn|cublas|cufft|curand|cusolver|cusparse|cupti|cutensor|nccl|nvjitlink|nvrtc|nvinfer|nvshmem|nvml"
     r"|npp|nvjpeg|nvtx|nsight|tensorrt|dcgm|datacenter-gpu|gds-tools|gdrcopy|gdrdrv|gdrapi|xnvctrl"
     r"|linux-(?:image|modules|headers|generic|virtual|aws|azure|gcp|oracle|nvidia|firmware|lowlatency|objects|signatures|hwe)"

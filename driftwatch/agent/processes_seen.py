@@ -9,18 +9,18 @@ import re
 
 from .host import Host
 from .probe import Unknown, Unreadable
-from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from .typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Set, Tuple
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"  # its inode number is fixed in the kernel (PROC_PID_INIT_INO): who sees it sees all processes
 TICKS_PER_S = 100  # USER_HZ: the same on every Linux that GPUs are sold for
 SILENT_LIMIT = 3
-_NAMES = re.compile(r"python|pypy|pt_main_thread|sglang|sgl|vllm|VLLM|ray|torchrun|ollama|uvicorn|gunicorn")
-_HIDDEN = re.compile(r"^\S+ /proc proc \S*\bhidepid=(?!0|off)", re.MULTILINE)
-_LIBRARY = re.compile(
+_NAMES = Regex(r"python|pypy|pt_main_thread|sglang|sgl|vllm|VLLM|ray|torchrun|ollama|uvicorn|gunicorn")
+_HIDDEN = Regex(r"^\S+ /proc proc \S*\bhidepid=(?!0|off)", re.MULTILINE)
+_LIBRARY = Regex(
     r"(lib(?:nccl|rccl|cuda|cudart|cudnn|nvidia-ml|nvidia-ptxjitcompiler|cublas|nvrtc|nvshmem|torch_cuda|tvm_ffi|stdc\+\+|ibverbs|mlx5|gomp|iomp5|jemalloc|tcmalloc)[A-Za-z0-9_-]*?)"
     r"(?:-[0-9a-f]{8})?\.so\b")
-_OWN = re.compile(r"-packages/(sgl_kernel|flashinfer|deep_gemm|deep_ep|vllm|flash_attn|tilelang|mooncake)/(?:[^/]+/)*([A-Za-z0-9_]+)\.[^/]*\bso\b[^/]*$")
-_SHARED_OBJECT = re.compile(r"/([^/]+?)(?:-[0-9a-f]{8})?\.(?:abi3\.|cpython-[^/]*\.)?so\b[^/]*$")
+_OWN = Regex(r"-packages/(sgl_kernel|flashinfer|deep_gemm|deep_ep|vllm|flash_attn|tilelang|mooncake)/(?:[^/]+/)*([A-Za-z0-9_]+)\.[^/]*\bso\b[^/]*$")
+_SHARED_OBJECT = Regex(r"/([^/]+?)(?:-[0-9a-f]{8})?\.(?:abi3\.|cpython-[^/]*\.)?so\b[^/]*$")
 
 
 class Seen(NamedTuple):

@@ -1,14 +1,13 @@
 """A log and its rotated, perhaps compressed ancestors: their order, and their text. Touches no operating system."""
 from __future__ import annotations
 
-import re
 import zlib
 
 from .probe import Unreadable
-from .typed import Iterable, List, Tuple
+from .typed import Iterable, List, Regex, Tuple
 
 MOST_BYTES = 16 << 20
-_ENDING = re.compile(r"(?:\.(?P<number>\d{1,4})|-(?P<date>\d{8,10}))?(?P<packed>\.(?:gz|xz|bz2|zst))?")
+_ENDING = Regex(r"(?:\.(?P<number>\d{1,4})|-(?P<date>\d{8,10}))?(?P<packed>\.(?:gz|xz|bz2|zst))?")
 
 
 def newest_first(names: Iterable[str], base: str) -> List[str]:

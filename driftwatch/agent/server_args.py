@@ -4,12 +4,12 @@ from __future__ import annotations
 import ast
 import re
 
-from .typed import Any, Dict, Iterator, Tuple
+from .typed import Any, Dict, Iterator, Regex, Tuple
 
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_ENUM = re.compile(r"<[\w.]+: (.*)>\Z", re.DOTALL)
-_FIELD = re.compile(r"\s*(?:(\w+)\s*=|(['\"])(\w+)\2\s*:)\s*(.*)\Z", re.DOTALL)
-_CALL = re.compile(r"[\w.]+(?=\()")
+_ENUM = Regex(r"<[\w.]+: (.*)>\Z", re.DOTALL)
+_FIELD = Regex(r"\s*(?:(\w+)\s*=|(['\"])(\w+)\2\s*:)\s*(.*)\Z", re.DOTALL)
+_CALL = Regex(r"[\w.]+(?=\()")
 LONGEST = 4000
 
 

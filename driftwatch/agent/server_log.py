@@ -8,28 +8,28 @@ import re
 
 from .log_errors import READY, failure_in, rank_of
 from .server_args import literal, parse_server_args
-from .typed import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from .typed import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Regex, Tuple
 
 RECENT = 20
 LINE = 1 << 18
 UNEVEN_GIB = 0.5
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
-_FREE = re.compile(r"avail mem=%s GB" % _NUMBER)
-_USED = re.compile(r"mem usage=%s GB" % _NUMBER)
-_SIZES = re.compile(r"\b(?:K|V|KV) size: %s GB" % _NUMBER)
-_STATES = re.compile(r"(?:conv_state|ssm_state|intermediate_\w+_cache) size: ?%s ?GB" % _NUMBER)
-_TOKENS = re.compile(r"(?<!\w)max_total_num_tokens=(\d+)")
-_POOL_TOKENS = re.compile(r"#tokens: (\d+)")
-_LEFT = re.compile(r"available_gpu_mem=%s GB" % _NUMBER)
-_SPEED = re.compile(r"(?:gen throughput \(token/s\): |Avg generation throughput: )%s" % _NUMBER)
-_WHEN = re.compile(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
+_FREE = Regex(r"avail mem=%s GB" % _NUMBER)
+_USED = Regex(r"mem usage=%s GB" % _NUMBER)
+_SIZES = Regex(r"\b(?:K|V|KV) size: %s GB" % _NUMBER)
+_STATES = Regex(r"(?:conv_state|ssm_state|intermediate_\w+_cache) size: ?%s ?GB" % _NUMBER)
+_TOKENS = Regex(r"(?<!\w)max_total_num_tokens=(\d+)")
+_POOL_TOKENS = Regex(r"#tokens: (\d+)")
+_LEFT = Regex(r"available_gpu_mem=%s GB" % _NUMBER)
+_SPEED = Regex(r"(?:gen throughput \(token/s\): |Avg generation throughput: )%s" % _NUMBER)
+_WHEN = Regex(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 _VLLM = (
-    ("weights_gib", re.compile(r"Model loading took %s Gi?B" % _NUMBER)),
-    ("kv_cache_gib", re.compile(r"Available KV cache memory: %s GiB" % _NUMBER)),
-    ("graph_gib", re.compile(r"Graph capturing finished.*took %s GiB" % _NUMBER)),
-    ("free_before_load_gib", re.compile(r"Free memory on device \S+ \(%s/" % _NUMBER)),
-    ("tokens", re.compile(r"GPU KV cache size: ([\d,]+) tokens")),
-    ("version", re.compile(r"API server version (\S+)")),
+    ("weights_gib", Regex(r"Model loading took %s Gi?B" % _NUMBER)),
+    ("kv_cache_gib", Regex(r"Available KV cache memory: %s GiB" % _NUMBER)),
+    ("graph_gib", Regex(r"Graph capturing finished.*took %s GiB" % _NUMBER)),
+    ("free_before_load_gib", Regex(r"Free memory on device \S+ \(%s/" % _NUMBER)),
+    ("tokens", Regex(r"GPU KV cache size: ([\d,]+) tokens")),
+    ("version", Regex(r"API server version (\S+)")),
 )
 STARTS = {"sglang": ("server_args=ServerArgs(", "server_args={"), "vllm": ("vLLM API server version", "non-default args: {", " args: Namespace(")}
 

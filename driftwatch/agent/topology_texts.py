@@ -5,12 +5,12 @@ import json
 import re
 
 from .probe import Unknown, Unreadable
-from .typed import Any, Dict, List, NamedTuple
+from .typed import Any, Dict, List, NamedTuple, Regex
 
 AFFINITIES = ("cpu", "numa", "gpu_numa")
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_HEADINGS = re.compile(r"(CPU|NUMA) Affinity|GPU NUMA ID")
-_DEVICE = re.compile(r"(?:GPU\d+|NIC\d+|[a-z][\w.-]*\d\w*)\Z")
+_ANSI = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
+_HEADINGS = Regex(r"(CPU|NUMA) Affinity|GPU NUMA ID")
+_DEVICE = Regex(r"(?:GPU\d+|NIC\d+|[a-z][\w.-]*\d\w*)\Z")
 
 
 class Topology(NamedTuple):

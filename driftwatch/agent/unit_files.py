@@ -5,13 +5,13 @@ import re
 
 from .host import Ran
 from .probe import Unreadable
-from .typed import Any, Dict, List, Tuple
+from .typed import Any, Dict, List, Regex, Tuple
 
-TOLD = re.compile(
+TOLD = Regex(
     r"(?:Limit\w+|Exec\w+|EnvironmentFile|User|Group|WorkingDirectory|Type|Restart\w*|Memory\w+|CPU\w+|Allowed\w+|NUMA\w+|Tasks\w+|Slice|Device\w+|Nice|OOM\w+|IO\w+|Private\w+"
     r"|Protect\w+|After|Requires|Wants|BindsTo|KillMode|Timeout\w+)$")
-_PAIR = re.compile(r"\"([A-Za-z_]\w*)=((?:[^\"\\]|\\.)*)\"|'([A-Za-z_]\w*)=([^']*)'|([A-Za-z_]\w*)=(\S*)")
-_MONTH_DAY = re.compile(r"\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC")
+_PAIR = Regex(r"\"([A-Za-z_]\w*)=((?:[^\"\\]|\\.)*)\"|'([A-Za-z_]\w*)=([^']*)'|([A-Za-z_]\w*)=(\S*)")
+_MONTH_DAY = Regex(r"\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC")
 
 
 def parse_show(ran: Ran, count: int) -> List[Dict[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from driftwatch.agent.probe import Refusal
-from driftwatch.capture.bundle import bundle, payload
+from driftwatch.capture.bundle import payload, payload_here, sha256_of_sources
 from driftwatch.capture.fold import Fold
 from driftwatch.capture.known import Known, Recall, keys_of
 from driftwatch.capture.plan import CaptureError, Plan
@@ -85,7 +85,8 @@ def _unreachable(described: Mapping[str, Any], order: Order) -> Snapshot:
 
 
 def _take(host: str, transport: Transport, order: Order, taken_at: str, *, recorded_at: str | None = None) -> Snapshot:
-    shipment = Shipment(secrets.token_hex(8), order.agent_pythons, lambda remaining_s: payload(_wire_order(order, remaining_s, recorded_at)))
+    packed = payload_here if isinstance(transport, LocalTransport) else payload
+    shipment = Shipment(secrets.token_hex(8), order.agent_pythons, lambda remaining_s: packed(_wire_order(order, remaining_s, recorded_at)))
     fold = Fold(recall=Recall(order.known))
     lost = "the agent ended without telling of it"
     frames = transport.stream(shipment, order.deadline_s)
@@ -111,7 +112,7 @@ def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> di
 
 
 def _sha256_of_agent(plan: Plan, *, is_replay: bool) -> str:
-    return bundle(tuple(sorted({offer.module for offer in plan.asked})), is_replay=is_replay)[1]
+    return sha256_of_sources(tuple(sorted({offer.module for offer in plan.asked})), is_replay=is_replay)
 
 
 def _planned(probe: Any, module: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def to_bytes(snapshot: Snapshot) -> bytes:
     entries = []
     for key, value in sorted(document.items()):
         is_listed = key in LINES_OF and value
-        lines = ",\n".join(f" {encode(name)}: {encode(one)}" for name, one in sorted(value.items())) if is_listed else ""
+        told = [f" {quoted(name)}: {quoted(one) if type(one) is str else encode(one)}" for name, one in sorted(value.items())] if is_listed else []
+        lines = ",\n".join(told)
         entries.append(f"{encode(key)}: " + (f"{{\n{lines}\n}}" if is_listed else encode(value)))
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode("ascii")

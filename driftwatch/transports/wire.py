@@ -56,7 +56,9 @@ try:
  data = zlib.decompress(take(int(line.split()[1])))
  signal.alarm(0)
  cut = 10 + int(data[:10])
- sys.path.insert(0, keep(data[cut:]))
+ code = data[cut:]
+ sys.dont_write_bytecode = True
+ sys.path.append(keep(code) if code[0] - 47 else os.fsdecode(code))
  from driftwatch.agent.main import main
  main(nonce, data[10:cut])
 except Exception:
@@ -84,7 +86,7 @@ class Shipment:
     """What is sent: the nonce of its frames, the Pythons to try in order, and the payload.
 
     ``payload`` is called once, when a Python is ready, with the seconds that remain of the deadline. It gives, compressed by zlib: ten digits that
-    tell the length of the agent's order, the order (JSON), and a zip with the agent's code.
+    tell the length of the agent's order, the order (JSON), and a zip with the agent's code, or the folder where it lies on that machine.
     """
 
     nonce: str

@@ -53,7 +53,7 @@ class Told:
 def ship(folder: Path, collector: str, *others: str) -> Path:
     """Return a zip of the agent with these collectors and one more, ``trial``."""
     path = folder / "agent.zip"
-    with zipfile.ZipFile(BytesIO(bundle(others, is_replay=True)[0])) as ours, zipfile.ZipFile(path, "w") as theirs:
+    with zipfile.ZipFile(BytesIO(bundle(others, is_replay=True))) as ours, zipfile.ZipFile(path, "w") as theirs:
         for name in ours.namelist():
             theirs.writestr(name, ours.read(name))
         theirs.writestr("driftwatch/agent/collectors/trial.py", HEAD + collector)

@@ -26,7 +26,7 @@ print(json.dumps([compiled, {name: module.__file__ for name, module in sys.modul
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     archive = tmp_path_factory.mktemp("agent") / "agent.zip"
-    archive.write_bytes(bundle(("packages",))[0])
+    archive.write_bytes(bundle(("packages",)))
     ran = subprocess.run([sys.executable, "-I", "-S", "-c", TOLD, str(archive)], capture_output=True, text=True, check=True)
     return archive, *json.loads(ran.stdout)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from driftwatch.capture.bundle import COMPRESSION, bundle, lean, payload
+from driftwatch.capture.bundle import COMPRESSION, bundle, lean, payload, sha256_of_sources
 from driftwatch.capture.plan import CaptureError, offers, plan_for
 from driftwatch.capture.take import Order, take_recorded, take_snapshot
 from driftwatch.model import Known, Unknown
@@ -107,21 +109,32 @@ def test_a_host_that_was_unreachable_when_it_was_recorded_is_all_lost(tmp_path):
 def test_the_same_sources_give_the_same_bytes(tmp_path):
     """Ship from a copy made later and elsewhere: its times and folder do not enter."""
     shutil.copytree(ROOT / "driftwatch", tmp_path / "driftwatch", ignore=shutil.ignore_patterns("__pycache__"))
-    program = f"from driftwatch.capture.bundle import bundle; print(bundle({EVERY!r})[1])"
+    program = "import hashlib; from driftwatch.capture.bundle import bundle, sha256_of_sources as of; "
+    program += f"print(hashlib.sha256(bundle({EVERY!r})).hexdigest(), of({EVERY!r}))"
     there = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == bundle(EVERY)[1]
+    assert there.stdout.split() == [hashlib.sha256(bundle(EVERY)).hexdigest(), sha256_of_sources(EVERY)]
+
+
+def test_this_machine_is_looked_at_from_our_own_folder_in_which_nothing_is_written(tmp_path):
+    shutil.copytree(ROOT / "driftwatch", tmp_path / "driftwatch", ignore=shutil.ignore_patterns("__pycache__"))
+    program = "from driftwatch.capture.take import *; from driftwatch.capture.plan import plan_for; "
+    program += f"print({{one.status for one in take_recorded({str(GOOD)!r}, Order(plan_for(only=['system', 'env']))).probes.values()}})"
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert ast.literal_eval(ran.stdout) == {"ok", "not_recorded"}
+    assert [path.name for path in tmp_path.rglob("*.pyc")] == []
 
 
 @pytest.mark.parametrize(("collectors", "most"), [(MAIN_JOB, 60 << 10), (EVERY, 128 << 10)], ids=["main job", "all there are"])
 def test_the_agent_is_small_on_the_wire(collectors, most):
-    with zipfile.ZipFile(io.BytesIO(bundle(collectors)[0])) as archive:
+    with zipfile.ZipFile(io.BytesIO(bundle(collectors))) as archive:
         pynvml = archive.read("pynvml.py")
     whole = len(payload({"recorded": None, "plan": [{"module": name} for name in collectors]}))
     assert whole - len(zlib.compress(pynvml, COMPRESSION)) <= most
 
 
 def test_a_plan_carries_what_its_probes_import_and_no_more():
-    with zipfile.ZipFile(io.BytesIO(bundle(("system",))[0])) as archive:
+    with zipfile.ZipFile(io.BytesIO(bundle(("system",)))) as archive:
         names = set(archive.namelist())
     assert "driftwatch/agent/collectors/system.py" in names
     assert not {"pynvml.py", "driftwatch/agent/recorded.py", "driftwatch/agent/collectors/git.py"} & names
@@ -167,7 +180,7 @@ def test_a_lean_source_is_the_same_program_on_the_same_lines(path):
 
 
 def test_pynvml_is_shipped_as_it_is_installed_here():
-    with zipfile.ZipFile(io.BytesIO(bundle(("nvml",))[0])) as archive:
+    with zipfile.ZipFile(io.BytesIO(bundle(("nvml",)))) as archive:
         assert archive.read("pynvml.py") == Path(importlib.util.find_spec("pynvml").origin).read_bytes()
 
 

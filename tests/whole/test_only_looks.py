@@ -43,7 +43,7 @@ def lines(tmp_path_factory):
         (tree / f"module_{number}.py").write_text(f"value = {number}\n", encoding="utf-8")
     subprocess.run(["git", "-C", str(tree), "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "one", "--allow-empty"], check=True)
     asked = [offer for offer in offers() if offer.probe.group in ("", "record")]
-    (folder / "agent.zip").write_bytes(bundle(tuple(sorted({offer.module for offer in asked})))[0])
+    (folder / "agent.zip").write_bytes(bundle(tuple(sorted({offer.module for offer in asked}))))
     settings = {"pythons": [sys.executable], "source": str(tree)}
     order = {"plan": [_planned(offer.probe, offer.module) for offer in asked], "deadline_s": 45, "recorded": None, "key": "6b6579", "settings": settings}
     argv = ["strace", "-f", "-qq", "-s", "300", "-e", f"trace={TRACED}", "-o", str(folder / "calls"), sys.executable, "-I", "-S", "-c", START]

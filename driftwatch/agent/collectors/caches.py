@@ -24,8 +24,6 @@ server's home cannot be looked at.
 """
 from __future__ import annotations
 
-import re
-
 from ..cache_places import ONE_BUILD_A_FOLDER, Place, places
 from ..cache_walk import look
 from ..host import Host
@@ -33,17 +31,17 @@ from ..moments import iso
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..server_log import last_run, parse_log
 from ..surroundings import Around, around, log_of, servers_of
-from ..typed import Any, Dict, Generator, Iterator, List, Set, Tuple
+from ..typed import Any, Dict, Generator, Iterator, List, Regex, Set, Tuple
 
 TOTAL_S = 7.5
 MOST_S = 3.0
 ALONE_S = 0.6
 _CONFIG = r"(?:\S*/configs/)?(\S+?\.json)"
-_USED = re.compile(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
-_MISSING = re.compile(r"Config file not found at (?:\[')?" + _CONFIG)
-_FALLBACK = re.compile(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
+_USED = Regex(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
+_MISSING = Regex(r"Config file not found at (?:\[')?" + _CONFIG)
+_FALLBACK = Regex(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
 _NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"))
-_DEFAULT = re.compile(r"Using default MoE (?:kernel )?config")
+_DEFAULT = Regex(r"Using default MoE (?:kernel )?config")
 
 
 def collect(host: Host) -> Iterator[Fact]:

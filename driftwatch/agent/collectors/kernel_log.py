@@ -21,7 +21,7 @@ import re
 from ..host import MIB, Host, Ran
 from ..kernel_messages import Account, parse_kernel_log
 from ..probe import Denied, Fact, NotRecorded, Probe, TimedOut, Unknown, Unreadable, fact_path
-from ..typed import Any, Iterator, List, NoReturn, Tuple
+from ..typed import Any, Iterator, List, NoReturn, Regex, Tuple
 
 RING = ["dmesg", "--time-format", "iso"]
 OLD_RING = ["dmesg"]
@@ -30,8 +30,8 @@ PREVIOUS = ["journalctl", "-k", "-b", "-1", "-o", "short-iso", "--no-pager"]
 NEWEST = ["-n", "30000"]
 CAP = 8 * MIB
 ADVICE = "run as root, or as a member of the groups adm and systemd-journal: %s"
-_REFUSED = re.compile(r"not permitted|[Pp]ermission|not seeing messages|insufficient", re.DOTALL)
-_NOT_KEPT = re.compile(r"no persistent journal|[Nn]o journal (?:boot entry|files)|specified boot .* not available|No such boot ID|No entries")
+_REFUSED = Regex(r"not permitted|[Pp]ermission|not seeing messages|insufficient", re.DOTALL)
+_NOT_KEPT = Regex(r"no persistent journal|[Nn]o journal (?:boot entry|files)|specified boot .* not available|No such boot ID|No entries")
 GONE = Unknown("not_recorded", "the log no longer reaches back to the start of this boot: what is not told may have been in the part that is gone")
 NOT_KEPT = Unknown("not_recorded", "the journal of the boot before is not kept here (Storage=persistent in journald.conf keeps it)")
 

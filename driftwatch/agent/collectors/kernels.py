@@ -13,11 +13,11 @@ import re
 
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
-from ..typed import Any, Dict, Iterator, List, Optional, Tuple
+from ..typed import Any, Dict, Iterator, List, Optional, Regex, Tuple
 
 TOP = "/lib/modules"
-IMAGE = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>\d.*?)(?:\.old|\.efi\.signed)?")
-MODULE = re.compile(r"^((?:\S*/)?nvidia(?:-current)?\.ko(?:\.(?:xz|zst|gz))?):", re.MULTILINE)
+IMAGE = Regex(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>\d.*?)(?:\.old|\.efi\.signed)?")
+MODULE = Regex(r"^((?:\S*/)?nvidia(?:-current)?\.ko(?:\.(?:xz|zst|gz))?):", re.MULTILINE)
 FOLDERS = ("updates", "extra", "weak-updates", "misc", "kernel/drivers/video")
 MOST_BYTES = 16 << 20
 

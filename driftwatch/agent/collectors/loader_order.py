@@ -18,9 +18,9 @@ import re
 
 from ..host import Host, Ran
 from ..probe import Fact, Probe, Unknown, Unreadable, fact_path
-from ..typed import Any, Dict, Iterator, List, Optional
+from ..typed import Any, Dict, Iterator, List, Optional, Regex
 
-FAMILIES = re.compile(
+FAMILIES = Regex(
     r"lib(?:cuda|cudart|nvidia-ml|nvidia-ptxjitcompiler|nvidia-nvvm|nccl|nccl-net|cudnn\w*|cublas\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|cupti|nvrtc\S*|nvJitLink|nvshmem\w*"
     r"|stdc\+\+|gcc_s|gomp|c|ibverbs|mlx5|rdmacm|efa|fabric|ucp|ucs|uct|ucm|mpi|gdrapi|numa|tcmalloc\w*|jemalloc)\.so(?:\.\d+)*")
 CONF = "/etc/ld.so.conf"

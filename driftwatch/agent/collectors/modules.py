@@ -16,12 +16,12 @@ import re
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Tuple
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Regex, Tuple
 
-STACK = re.compile(
+STACK = Regex(
     r"(?:nvidia|nv_peer|gdrdrv|nouveau|nova|amdgpu|ib_|iw_|rdma|mlx|mst_|rpcrdma|irdma|bnxt|efa|gpu|xpmem|knem|vfio|nvme|nfs|lustre|lnet|ceph|wekafs|beegfs|fuse|overlay|ipmi|iommu)")
 BUILT_IN = ("nvidia", "nvidia_uvm", "nvidia_peermem", "nv_peer_mem", "gdrdrv", "ib_core", "mlx5_core", "mlx5_ib")
-PARAMETERS = re.compile(r"(?:nvidia|nv_peer|gdrdrv|ib_|iw_|rdma|mlx|rpcrdma|vfio|nvme|nfs$|fuse)")
+PARAMETERS = Regex(r"(?:nvidia|nv_peer|gdrdrv|ib_|iw_|rdma|mlx|rpcrdma|vfio|nvme|nfs$|fuse)")
 FOLDERS = ("/lib/modprobe.d", "/usr/lib/modprobe.d", "/etc/modprobe.d")  # the later one wins
 NVIDIA = "/proc/driver/nvidia/params"
 

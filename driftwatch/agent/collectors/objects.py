@@ -15,18 +15,16 @@ Of PyTorch itself: ``needed``, ``soname``, ``runpath`` and ``architectures`` of 
 """
 from __future__ import annotations
 
-import re
-
 from ..dist_metadata import RECORD_BYTES, Folder, folders, joined, listed, natural, parse_record
 from ..elf import SOME, architectures, defined, linked, of_torch, parse_image, summary, undefined
 from ..host import Host
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Sequence, Tuple
 
-KERNELS = re.compile(r"sgl-|sglang-kernel|flashinfer|flash-(attn|mla)|deep-(gemm|ep)|vllm|xformers|causal-conv1d|mamba-ssm|torchao|mooncake|nixl")
+KERNELS = Regex(r"sgl-|sglang-kernel|flashinfer|flash-(attn|mla)|deep-(gemm|ep)|vllm|xformers|causal-conv1d|mamba-ssm|torchao|mooncake|nixl")
 TORCH = "torch"
-OF_TORCH = re.compile(r"torch/lib/lib(?:c10|torch|shm)[^/]*\.so\Z")
-VERSIONED = re.compile(r"\.so(\.[0-9]+)*\Z")
+OF_TORCH = Regex(r"torch/lib/lib(?:c10|torch|shm)[^/]*\.so\Z")
+VERSIONED = Regex(r"\.so(\.[0-9]+)*\Z")
 MOST = 60
 DEADLINE_S = 2.0
 

@@ -36,15 +36,15 @@ from ..hashing import sha256_each
 from ..host import Digest, Host, Stat
 from ..interpreters import exists
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path, refusal
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Sequence, Set, Tuple
 
 NAMED = 40
 HASHED = 400
 LARGEST = 64 << 20
 LINES, WIDTH = 20, 300
 SELECTION = Unknown("not_recorded", "a recording holds a selection of files, so that a missing one says nothing")
-_IGNORED = re.compile(r"__pycache__\Z|\.|~|.*\.(dist-info|egg-info|egg-link|egg|pth|txt|md|rst)\Z", re.IGNORECASE)
-_CODE = re.compile(r"import[ \t]")
+_IGNORED = Regex(r"__pycache__\Z|\.|~|.*\.(dist-info|egg-info|egg-link|egg|pth|txt|md|rst)\Z", re.IGNORECASE)
+_CODE = Regex(r"import[ \t]")
 
 
 class Shelf(NamedTuple):

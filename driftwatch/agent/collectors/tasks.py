@@ -17,13 +17,13 @@ import re
 from ..host import Host
 from ..probe import Fact, Probe, Unknown, fact_path
 from ..processes_seen import Seen, parse_stat
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Set
 from ..visibility import narrow_view
 
 MOST_THREADS = 30000
 PAUSE = ["sleep", "0.3"]
-_SWITCHES = re.compile(r"^(?:non)?voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
-_WORKER = re.compile(r"kworker/.*")
+_SWITCHES = Regex(r"^(?:non)?voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
+_WORKER = Regex(r"kworker/.*")
 
 
 class Waiting(NamedTuple):

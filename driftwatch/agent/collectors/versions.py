@@ -17,13 +17,13 @@ from ..dist_metadata import folders, listed, owners
 from ..host import Host
 from ..interpreters import source_tree
 from ..probe import Fact, NotRecorded, Probe, Unknown, fact_path
-from ..typed import Any, Dict, Iterator, List, Optional, Tuple
+from ..typed import Any, Dict, Iterator, List, Optional, Regex, Tuple
 
 FILES = ("version.py", "_version.py", "_build_meta.py", "__init__.py")
 TORCH = "torch"
 _LITERAL = r"(?:__version__|version)(?:\s*:\s*[\w.\[\]]+)?\s*=\s*(?:\w+\s*=\s*)*[\"']([^\"'\n]{1,200})[\"']"
-_PLAIN = re.compile("^" + _LITERAL, re.MULTILINE)
-_INDENTED = re.compile(r"^[ \t]+" + _LITERAL, re.MULTILINE)
+_PLAIN = Regex("^" + _LITERAL, re.MULTILINE)
+_INDENTED = Regex(r"^[ \t]+" + _LITERAL, re.MULTILINE)
 
 
 def collect(host: Host) -> Iterator[Fact]:
