@@ -103,7 +103,7 @@ def lean(source: bytes) -> bytes:
     parts[::2] = [_BLANKS.sub(rb"\1\2", _INDENT.sub(lambda found: b" " * (len(found[0]) >> 2), part)) for part in parts[::2]]
     untyped = b"".join(parts)
     words = set(_WORD.findall(_TYPES.sub(b"", untyped)))
-    return _TYPES.sub(lambda found: found[1] + (b", ".join(name for name in found[2].split(b", ") if name in words) or b"Any"), untyped)
+    return _TYPES.sub(lambda found: found[1] + (b",".join(name for name in found[2].split(b",") if name in words) or b"Any"), untyped)
 
 
 def payload(order: Mapping[str, Any]) -> bytes:
