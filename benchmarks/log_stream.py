@@ -22,9 +22,10 @@ from round_robin import Row, compare, compile_all, table
 ROOT = Path(__file__).resolve().parent.parent
 READ = """
 import sys
+from driftwatch.log_stream import condense
 from driftwatch.store.log_file import log_chunks
-from driftwatch.symptom import classify_stream
-found = classify_stream(log_chunks(sys.argv[1]))
+from driftwatch.symptom import classify
+found = classify(condense(log_chunks(sys.argv[1])).text)
 sys.exit(found is None or found.klass != "runtime-crash")
 """
 START = "[2026-02-26 10:20:00] server_args=ServerArgs(model_path='/m', tp_size=8)\n[2026-02-26 10:24:13] The server is fired up and ready to roll!\n"

@@ -34,7 +34,7 @@ WHOLE = 4 << 20
 HEAD = TAIL = 256 << 10
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 18
-CODE_FILE = Regex(r"File \"[^\"]+\", line \d+|\S+/\S+\.(?:py|so)\b[^:]*:")
+CODE_FILE = Regex(r"File \"[^\"]+\", (?:line \d|in )|\S+/\S+\.(?:py|so)\b[^:]*:")
 LONGEST_FRAME = 500
 _MOST_SHAPES, _MANY, _MOST_ERRORS, _MOST_FIGURES, _MOST_FRAMES, _MOST_SPEEDS, _MOST_JUDGED = 20_000, 500, 4_000, 2_000, 60, 200, 8
 _VERSION, _VERSION_BEFORE = b"vLLM API server version", 4096

@@ -16,15 +16,20 @@ from typing import Any, Union
 FORMAT = 1
 STATUSES = ("ok", "absent", "denied", "timeout", "error", "died", "lost", "not_recorded")
 ANSWERED = ("ok", "absent")
+FAILED = ("timeout", "error", "died", "lost")  # unlike a refusal, or what was never asked, the next time may answer
 SOURCES = (
     "snapshot", "recorded-host", "sglang-check-env", "torch-collect-env", "vllm-collect-env", "pip-list", "pip-freeze", "pip-inspect", "conda-list",
     "uv-pip-list", "nvidia-smi", "flashinfer-collect-env", "transformers-env", "env", "server-log", "transcript", "nvidia-bug-report", "docker-inspect",
-    "ds-report", "xformers-info", "conda-env-export", "pixi-list", "poetry-show", "docker-compose",
+    "ds-report", "xformers-info", "conda-env-export", "pixi-list", "poetry-show", "docker-compose", "kubernetes-manifest", "systemd-unit",
 )
 
 
 class ModelError(Exception):
     """A document that is no snapshot. The message says what is wrong and at which key."""
+
+
+class NewerFormat(ModelError):
+    """A snapshot of a later release: nothing is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,11 @@ class Snapshot:
                 return found if isinstance(found, Unknown) else None
             cut = path.rfind("/", 0, cut)
         return None
+
+
+def plain(part: str) -> str:
+    """Return a part of a path as the name that it stands for."""
+    return part.replace("%2F", "/").replace("%25", "%")
 
 
 def is_unknown(value: Any) -> bool:
@@ -303,7 +313,7 @@ def _check_format(number: Any) -> None:
     if type(number) is not int:
         raise ModelError("key 'format' is no whole number: this is no snapshot")
     if number > FORMAT:
-        raise ModelError(f"its format is {number}, newer than {FORMAT}, the newest this version reads: upgrade driftwatch")
+        raise NewerFormat(f"its format is {number}, newer than {FORMAT}, the newest this version reads: upgrade driftwatch")
     if number < 1:
         raise ModelError(f"its format is {number}: there is none below 1")
 

@@ -1,7 +1,7 @@
 """The TOML file, the environment and the clock, read once at the edge into frozen values. Nobody else reads them; nothing here is obeyed from a host.
 
 The nearest file wins whole: ``driftwatch.toml`` or ``[tool.driftwatch]`` of a ``pyproject.toml`` here or above, else the user's own
-``config.toml``. A file that was only found, not named, must belong to us or to root, since it can name programs that ssh runs.
+``config.toml``. A file that was only found, not named, must belong to us or to root, and nobody else may write to it: it can name programs that ssh runs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import difflib
 import importlib
 import os
 import re
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,9 +17,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from driftwatch.places import is_own, is_web_address, user_path
+
 FILE = "driftwatch.toml"
 SHARED_FILE = "pyproject.toml"
-OWN_TABLE = b"[tool.driftwatch"
+OWN_WORD, OWN_TABLE = b"driftwatch", b"[tool.driftwatch"
 LARGEST_FILE = 1 << 20
 HOST_DEADLINE = "host"
 ROLE_LISTS = ("shared", "identity", "readings", "texts", "nearly", "versions")
@@ -40,7 +41,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """What variables say. ``color`` is None where nobody says; ``report_epoch_s`` stands in for now in reports (SOURCE_DATE_EPOCH)."""
+    """What variables say. ``color`` is None where nobody says."""
 
     store: str | None = None
     config: str | None = None
@@ -48,7 +49,6 @@ class Environment:
     color: bool | None = None
     is_dumb: bool = False
     columns: int | None = None
-    report_epoch_s: int | None = None
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,12 @@ def load_settings(environ: Mapping[str, str], folder: Path, named: str | None = 
     environment = read_environment(environ)
     file = named or environment.config
     if file is not None:
-        path = Path(file).expanduser()
-        return _build(path, _read_table(path), environment)
+        path = user_path(file, SettingsError)
+        return _build(path, _own_table(path, _read(path)) or {}, environment)
     for path in _places(environ, folder):
-        if path.is_file() and (path.name != SHARED_FILE or OWN_TABLE in _read(path)):
+        if os.path.isfile(path) and (table := _found(path)) is not None:  # noqa: PTH113  # Path's raises where a folder may not be looked into
             _refuse_foreign(path)
-            return _build(path, _read_table(path), environment)
+            return _build(path, table, environment)
     return Settings(environment=environment)
 
 
@@ -151,7 +151,6 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         color=False if environ.get("NO_COLOR") else True if _is_forced(environ) else None,
         is_dumb=environ.get("TERM") == "dumb",
         columns=_whole(environ.get("COLUMNS")),
-        report_epoch_s=_whole(environ.get("SOURCE_DATE_EPOCH")),
     )
 
 
@@ -184,13 +183,6 @@ def utc_now() -> str:
     return datetime.now(tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def report_time(environment: Environment) -> str:
-    """Return the time that a report calls now: that of SOURCE_DATE_EPOCH, where it is set."""
-    if environment.report_epoch_s is None:
-        return utc_now()
-    return datetime.fromtimestamp(environment.report_epoch_s, tz=timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _is_forced(environ: Mapping[str, str]) -> bool:
     return any(environ.get(name, "") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR"))
 
@@ -210,10 +202,22 @@ def _places(environ: Mapping[str, str], folder: Path) -> Iterator[Path]:
 
 
 def _refuse_foreign(path: Path) -> None:
-    found = path.stat()
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+    if not is_own(path.stat()):
         said = "the config file is refused: somebody else owns it or may write to it"
-        raise SettingsError(said, str(path), "chown or chmod it, or name it with --config FILE")
+        raise SettingsError(said, str(path), f"chmod go-w {path} if it is yours, or name it with --config FILE")
+
+
+def _found(path: Path) -> Mapping[str, Any] | None:
+    """Return the table of a file that nobody named; None for a pyproject.toml without ours, and for a broken one that does not speak of it."""
+    data = _read(path)
+    if path.name == SHARED_FILE and OWN_WORD not in data:
+        return None
+    try:
+        return _own_table(path, data)
+    except SettingsError:
+        if path.name == SHARED_FILE and OWN_TABLE not in data:
+            return None
+        raise
 
 
 def _read(path: Path) -> bytes:
@@ -229,13 +233,18 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _read_table(path: Path) -> Mapping[str, Any]:
+def _own_table(path: Path, data: bytes) -> Mapping[str, Any] | None:
+    """Return the table that a file holds for us; None for a pyproject.toml that has none."""
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        table: Mapping[str, Any] = toml.loads(_read(path).decode("utf-8"))
+        table: Mapping[str, Any] = toml.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as wrong:
         raise SettingsError(f"the config file is no TOML: {wrong}", str(path), "correct it") from None
-    return table.get("tool", {}).get("driftwatch", {}) if path.name == SHARED_FILE else table
+    if path.name != SHARED_FILE:
+        return table
+    tool = table.get("tool")
+    own = tool.get("driftwatch") if isinstance(tool, dict) else None
+    return own if isinstance(own, dict) else None
 
 
 @dataclass(frozen=True)
@@ -266,7 +275,18 @@ class _Table:
     def located(self, key: str, folder: Path) -> Path | None:
         """Return a path; one that is not absolute begins in the config file's folder."""
         told = self.text(key)
-        return None if told is None else folder / Path(told).expanduser()
+        return None if told is None else folder / self.path_of(told)
+
+    def path_of(self, told: str) -> Path:
+        """Return a path that this table holds, its home folder put in."""
+        return user_path(told, lambda what, where, do: SettingsError(f"{what}: {where}", str(self.path), do))
+
+    def url(self, key: str) -> str | None:
+        """Return an http or https address."""
+        found = self.text(key)
+        if found is not None and not is_web_address(found):
+            raise self._wrong(key, "an address such as https://HOST/PATH")
+        return found
 
     def number(self, key: str, usual: int) -> int:
         """Return a whole number from 1 to 1000."""
@@ -329,7 +349,7 @@ def _build(path: Path, values: Mapping[str, Any], environment: Environment) -> S
         also_show=redact.texts("also_show"),
         ssh_options=(*ssh.texts("options"), *top.texts("ssh_options")),
         ssh=Ssh(ssh.number("jump_sessions", Ssh.jump_sessions), is_agent_asked=ssh.is_true("agent")),
-        rules=tuple(path.parent / Path(one).expanduser() for one in rules.texts("paths")),
+        rules=tuple(path.parent / rules.path_of(one) for one in rules.texts("paths")),
         environment=environment,
         groups={name: _group(hosts, name) for name in hosts.values},
         audit=_audit(top.table("audit"), top.table("alerts"), path.parent),
@@ -352,8 +372,8 @@ def _audit(audit: _Table, alerts: _Table, folder: Path) -> Audit:
     audit.allow(("fail_on", "ignore", "metrics", "push_gateway"))
     alerts.allow(("webhook", "webhook_secret", "apprise"))
     return Audit(
-        audit.text("fail_on"), audit.texts("ignore"), alerts.text("webhook"), alerts.located("webhook_secret", folder), alerts.texts("apprise"),
-        audit.located("metrics", folder), audit.text("push_gateway"),
+        audit.text("fail_on"), audit.texts("ignore"), alerts.url("webhook"), alerts.located("webhook_secret", folder), alerts.texts("apprise"),
+        audit.located("metrics", folder), audit.url("push_gateway"),
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from driftwatch.agent.log_errors import bare, failure_in, kind_of
 from driftwatch.agent.redact import Redactor
 from driftwatch.agent.server_log import last_run
 from driftwatch.agent.typed import Regex
-from driftwatch.log_stream import CODE_FILE, LONGEST_FRAME, condense
+from driftwatch.log_stream import CODE_FILE, LONGEST_FRAME
 from driftwatch.model import Snapshot, Symptom
 
 SYMPTOM_CLASSES = ("oom", "startup-crash", "import-error", "runtime-crash", "hang", "slow", "wrong-output", "accuracy", "device-lost")
@@ -48,11 +47,6 @@ def classify(text: str) -> Symptom | None:
         return Symptom(class_of(failure.line, was_ready=failure.was_ready), Redactor().text(failure.line), None)
     last = bare(run.rstrip().rpartition("\n")[2].rpartition("\r")[2])
     return Symptom("hang", Redactor().text(last)[:500], None) if _UNFINISHED.search(last) else None
-
-
-def classify_stream(chunks: Iterable[bytes]) -> Symptom | None:
-    """Return the symptom that a log of any length shows, read as a stream; of a log of a few MiB it is that of its whole text."""
-    return classify(condense(chunks).text)
 
 
 def of_snapshot(snapshot: Snapshot) -> Symptom | None:

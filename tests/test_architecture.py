@@ -106,6 +106,23 @@ def test_a_collecting_function_holds_no_try():
     assert faults(modules(COLLECTORS), trying) == {}
 
 
+LISTS = re.compile(r"\w+(?:\.\w+)*\.(?:try_list\(|attempt\(\w+(?:\.\w+)*\.(?:list|entries)\b)")
+PASSED_ON = r"(?:isinstance\(|yield \(.*, )%s(?:, Unknown)?\)"
+
+
+def test_a_folder_that_could_not_be_listed_is_never_an_empty_one():
+    """Who lists a folder returns or yields the answer, or asks whether it is Unknown; ``names_in`` and ``noted_names`` do so for all others."""
+    def is_passed_on(line, text):
+        name = re.match(r" +(\w+)(?:: \w+)? = ", line)
+        return re.match(r" +return \w+\.", line) or (name and re.search(PASSED_ON % name.group(1), text))
+
+    def careless(path):
+        texts = [ast.unparse(function) for function in functions(path)]
+        return [line.strip() for text in texts for line in text.splitlines() if LISTS.search(line) and not is_passed_on(line, text)]
+
+    assert faults(modules(AGENT), careless) == {}
+
+
 def test_every_collector_offers_probes():
     def has_probes(path):
         return any(isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PROBES" for node in tree(path).body)

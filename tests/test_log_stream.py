@@ -13,7 +13,7 @@ from driftwatch.agent.server_log import parse_log
 from driftwatch.log_stream import BLOCK, WHOLE, condense
 from driftwatch.store.errors import StoreError
 from driftwatch.store.log_file import log_chunks
-from driftwatch.symptom import classify, classify_stream, trace_of
+from driftwatch.symptom import classify, trace_of
 
 PASTES = Path(__file__).parent / "dumps/pastes"
 START = "[2026-02-26 10:20:00] server_args=ServerArgs(model_path='/m', tp_size=2, mem_fraction_static=0.85)\n"
@@ -71,13 +71,12 @@ def test_a_short_log_shows_the_same_either_way(paste, whole):
     for path in (PASTES / paste).glob("*.txt"):
         data = path.read_bytes()
         text = data.decode("utf-8", "replace")
-        assert classify_stream([data]) == classify(text)
         assert classify(condense([data], whole).text) == classify(text)
 
 
 def test_zero_bytes_and_control_characters_in_a_log_are_fine():
     noise = "\0" * (1 << 20) + "\x1b[2J\x07\x08" * 1000 + "\n"
-    assert classify_stream(chunks_of(START + noise * 6 + TRACE)).klass == "runtime-crash"
+    assert classify(condense(chunks_of(START + noise * 6 + TRACE)).text).klass == "runtime-crash"
 
 
 def test_an_endless_line_is_not_kept():
@@ -86,7 +85,7 @@ def test_an_endless_line_is_not_kept():
 
 
 def test_an_error_behind_an_endless_line_is_found():
-    assert classify_stream([START.encode(), *(b"x" * BLOCK for _ in range(8)), b"\n", TRACE.encode()]).klass == "runtime-crash"
+    assert classify(condense([START.encode(), *(b"x" * BLOCK for _ in range(8)), b"\n", TRACE.encode()]).text).klass == "runtime-crash"
 
 
 def test_a_packed_log_is_unpacked_as_it_is_read(tmp_path):

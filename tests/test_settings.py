@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import grp
 import os
 
 import pytest
 
-from driftwatch.settings import SettingsError, load_settings, read_environment, report_time, store_place, utc_now
+from driftwatch.settings import SettingsError, load_settings, read_environment, store_place
 
 
 @pytest.fixture
@@ -33,9 +34,28 @@ def test_the_nearest_file_wins_whole(home):
     assert load(home).store == "/here"
 
 
-def test_a_pyproject_of_others_is_passed_over(home):
-    (home / "work/pyproject.toml").write_text("[project]\nname = 'x'\nthis is no TOML")
-    assert load(home).file is None
+@pytest.mark.parametrize("text", [
+    "[project]\nname = 'x'\nthis is no TOML", "driftwatch is no TOML", "[tool]\ndriftwatch = 5", "tool = 'driftwatch'", "[tool.driftwatch-x]\na = 1",
+    "# [tool.driftwatch]\n",
+])
+def test_a_pyproject_of_others_is_passed_over(home, text):
+    (home / "home/.config/driftwatch/config.toml").write_text('store = "/user"\n')
+    (home / "work/pyproject.toml").write_text(text)
+    assert load(home).store == "/user"
+    assert load(home, named=str(home / "home/.config/driftwatch/config.toml")).store == "/user"
+
+
+@pytest.mark.parametrize("text", ["tool.driftwatch.store = '/p'", "[tool]\ndriftwatch = { store = '/p' }", "[ tool . driftwatch ]\nstore = '/p'"])
+def test_the_table_of_a_pyproject_may_be_written_in_any_way(home, text):
+    (home / "work/pyproject.toml").write_text(text)
+    assert load(home).store == "/p"
+    assert load(home, named=str(home / "work/pyproject.toml")).store == "/p"
+
+
+def test_a_broken_pyproject_with_our_table_is_told(home):
+    (home / "work/pyproject.toml").write_text("[tool.driftwatch]\nstore = ")
+    with pytest.raises(SettingsError, match="no TOML"):
+        load(home)
 
 
 def test_a_named_file_goes_before_the_variable_and_both_before_what_is_found(home):
@@ -67,6 +87,10 @@ def test_every_known_key_is_read(home):
     ("[profiles.prod]\ndeadline = { nvml = -1 }", "'profiles.prod.deadline.nvml' must be a number of seconds above 0", ""),
     ("[profiles.prod]\ntransport = 'telnet'", "profiles.prod.transport is 'telnet'", "one of: openssh, paramiko, local"),
     ("store = ", "the config file is no TOML", ""),
+    ("[alerts]\nwebhook = 'https://h:abc/x'", "'alerts.webhook' must be an address", ""),
+    ("[audit]\npush_gateway = 'https://[::1/x'", "'audit.push_gateway' must be an address", ""),
+    ("[rules]\npaths = ['~nosuchuser/r']", "there is no home folder ~nosuchuser: ~nosuchuser/r", "write the whole path"),
+    ("[alerts]\nwebhook_secret = '~nosuchuser/k'", "there is no home folder ~nosuchuser", ""),
     ("a = " + "[" * 5000, "the config file is no TOML", ""),
 ])
 def test_what_nobody_reads_is_refused_with_place_and_nearest_key(home, text, what, do):
@@ -95,6 +119,25 @@ def test_a_file_that_all_may_write_is_not_followed(home):
         load(home)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a file to another group needs root")
+@pytest.mark.parametrize(("group", "is_followed"), [(0, not grp.getgrgid(0).gr_mem), (65534, False)])
+def test_a_file_that_a_group_may_write_is_followed_where_the_group_is_the_owner_alone(home, group, is_followed):
+    path = home / "work/driftwatch.toml"
+    path.write_text('store = "/x"\n')
+    os.chown(path, 0, group)
+    path.chmod(0o664)
+    if is_followed:
+        assert load(home).store == "/x"
+    else:
+        with pytest.raises(SettingsError, match="may write to it"):
+            load(home)
+
+
+def test_a_home_that_there_is_not_is_told(home):
+    with pytest.raises(SettingsError, match="no home folder ~nosuchuser"):
+        load(home, named="~nosuchuser/x.toml")
+
+
 @pytest.mark.parametrize(("variables", "color"), [
     ({}, None), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, None), ({"FORCE_COLOR": "1"}, True), ({"CLICOLOR_FORCE": "0"}, None),
     ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
@@ -108,8 +151,3 @@ def test_the_store_is_the_options_then_the_variables_then_the_files(home):
     assert store_place(load(home)) == "/file"
     assert store_place(load(home, DRIFTWATCH_STORE="/variable")) == "/variable"
     assert store_place(load(home, DRIFTWATCH_STORE="/variable"), "s3://option/x") == "s3://option/x"
-
-
-def test_a_report_calls_now_what_source_date_epoch_says():
-    assert report_time(read_environment({"SOURCE_DATE_EPOCH": "1772593920"})) == "2026-03-04T03:12:00Z"
-    assert report_time(read_environment({"SOURCE_DATE_EPOCH": "soon"}))[:13] == utc_now()[:13]

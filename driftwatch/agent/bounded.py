@@ -104,17 +104,13 @@ def _end(child: Spawned) -> List[Dict[str, Any]]:
         stop = time.monotonic() + GRACE_S
         while not child.has_ended() and time.monotonic() < stop:
             time.sleep(0.01)
-    left = [] if child.has_ended() else processes.end_tree(child.pid, GRACE_S)
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except OSError:
-        pass
+    left = processes.end_tree(child.pid, GRACE_S)
     child.close()
     return left
 
 
 def apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
-    """Return the bytes that a question gives when it is asked in a child of its own. TimedOut after ``deadline_s``; Unreadable if the child failed."""
+    """Return the bytes that a question gives in a child of its own. TimedOut after ``deadline_s``; Unreadable if there is no child, or more than 8 MiB come."""
     pipe: Tuple[int, ...] = ()
     try:
         pipe = reader, writer = os.pipe()
@@ -134,6 +130,8 @@ def apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
     waited = "; it waited in state %(state)s, wchan %(wchan)s" % processes.describe(child)
     left = processes.end_tree(child, GRACE_S)
     os.close(reader)
+    if pump.is_over:
+        raise Unreadable("%s: the answer is cut: more than %d bytes" % (what, pump.cap))
     if not finished:
         raise TimedOut("%s: no answer in %g s%s%s" % (what, deadline_s, waited, "; left behind: pid %d in state %s, wchan %s" % (
             left[0]["pid"], left[0]["state"], left[0]["wchan"]) if left else ""))

@@ -11,7 +11,7 @@ from .host import Host
 from .launch_args import recognise, title_of
 from .probe import Unknown
 from .processes_seen import SILENT_LIMIT, Seen, parse_stat, with_arguments
-from .typed import Any, Dict, List, NamedTuple, Optional, Regex, Set, Tuple
+from .typed import Dict, List, NamedTuple, Optional, Regex, Set, Tuple
 
 KERNEL_LIST = "/proc/driver/nvidia/gpus"
 KTHREADD = 2
@@ -62,7 +62,9 @@ def _devices(host: Host, seen: Seen) -> Optional[Tuple[str, ...]]:
     folders = ["/proc/%d/fd" % seen.pid]
     if seen.state == "Z":
         threads = host.try_list("/proc/%d/task" % seen.pid)
-        folders = ["/proc/%d/task/%s/fd" % (seen.pid, one) for one in threads] if isinstance(threads, list) and len(threads) > 1 else []
+        if isinstance(threads, Unknown):
+            return None
+        folders = ["/proc/%d/task/%s/fd" % (seen.pid, one) for one in threads] if threads and len(threads) > 1 else []
     found: Set[str] = set()
     for folder in folders:
         names = host.try_list(folder)
@@ -149,15 +151,10 @@ def server_of(family: Family, seen: Seen) -> Optional[str]:
 def gpus_by_device(host: Host) -> Dict[str, str]:
     """Return UUID, or the PCI address where it is not told, of each GPU that the kernel lists, by its device file such as ``nvidia0``."""
     found = {}
-    for address in _listed(host):
+    for address in host.noted_names(KERNEL_LIST):
         text = host.try_read("%s/%s/information" % (KERNEL_LIST, address))
         fields = dict(re.findall(r"^([A-Za-z ]+):[ \t]+(\S.*?)\s*$", text, re.MULTILINE)) if isinstance(text, str) else {}
         uuid = fields.get("GPU UUID", "?")
         if fields.get("Device Minor", "").isdigit():
             found["nvidia" + fields["Device Minor"]] = pci_address(address) if "?" in uuid else uuid
     return found
-
-
-def _listed(host: Host) -> List[Any]:
-    names = host.try_list(KERNEL_LIST)
-    return names if isinstance(names, list) else []

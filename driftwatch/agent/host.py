@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from .probe import Absent, Refusal, Unknown, Unreadable
 from .redact import Redactor
-from .typed import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from .typed import Any, Callable, Dict, Generator, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 MIB = 1 << 20
 
@@ -297,6 +297,22 @@ class Host:
     def try_list(self, path: str) -> Any:
         """Return the sorted names in a folder, None if it is absent, else Unknown."""
         return self.attempt(self.list, path)
+
+    def names_in(self, folder: str, path: str) -> Generator[Tuple[str, Any], None, List[str]]:
+        """Return the sorted names in a folder, none where it is absent; where it cannot be listed, yield that what ``path`` tells is unknown."""
+        names = self.try_list(folder)
+        if isinstance(names, Unknown):
+            yield path, names
+            return []
+        return names or []
+
+    def noted_names(self, folder: str) -> List[str]:
+        """Return the sorted names in a folder that only helps to find others, none where it is absent; a note says that it cannot be listed."""
+        names = self.try_list(folder)
+        if isinstance(names, Unknown):
+            self.notes.append(names.reason)
+            return []
+        return names or []
 
     def try_run(self, argv: List[str], deadline_s: float = 5.0, env: Optional[Dict[str, str]] = None) -> Any:
         """Return what a command printed (:class:`Ran`), None if there is no such command, else Unknown."""

@@ -109,7 +109,7 @@ def _library_folders(host: Host, prefix: str, version: str) -> List[str]:
     """Return the ``lib/pythonX.Y`` folders below a prefix, of one version or of every one there is."""
     found = []
     for library in (prefix + "/lib", prefix + "/lib64"):
-        names = [version] if version else [name for name in host.try_list(library) or () if _VERSION.match(name)] if exists(host, library) else []
+        names = [version] if version else [name for name in host.noted_names(library) if _VERSION.match(name)] if exists(host, library) else []
         found += [library + "/" + name for name in names]
     return found
 
@@ -141,9 +141,8 @@ def source_tree(host: Host, folders: Tuple[str, ...], package: str = "sglang") -
 
 def _editable_tops(host: Host, folder: str, package: str) -> List[str]:
     """Return where an editable install of a package in this folder may have its sources: by direct_url.json, finders and .pth files."""
-    names = host.try_list(folder)
     found: List[str] = []
-    for name in names if isinstance(names, list) else ():
+    for name in host.noted_names(folder):
         if name.lower().startswith(package + "-") and name.endswith(".dist-info"):
             found += ["%s/%s" % (top, package) for top in _from_direct_url(host.try_read("%s/%s/direct_url.json" % (folder, name), 65536))]
         elif name.startswith("__editable__") and package in name.lower() and name.endswith(".py"):

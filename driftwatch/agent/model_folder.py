@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 from .host import MIB, Host, Stat, sha256_of
-from .probe import Absent, Unreadable
+from .probe import Absent, Unknown, Unreadable, refusal
 from .typed import Any, Callable, Dict, List, Optional, Regex
 
 MOST_FILES = 4000
@@ -37,8 +37,8 @@ def _of_hub(host: Host, is_late: Callable[[], bool], path: str, revision: str) -
     named = host.try_read("%s/refs/%s" % (path, revision), 256)
     commit = named.strip() if isinstance(named, str) else next((one for one in snapshots if one.startswith(revision)), "")
     blobs = host.try_list(path + "/blobs")
-    unfinished = [name for name in blobs if name.endswith(".incomplete")] if isinstance(blobs, list) else []
-    about = {"revision": commit, "snapshots": snapshots, "unfinished": len(unfinished)}
+    unfinished = blobs if isinstance(blobs, Unknown) else len([name for name in blobs or () if name.endswith(".incomplete")])
+    about = {"revision": commit, "snapshots": snapshots, "unfinished": unfinished}
     if commit not in snapshots:
         raise Unreadable("%s: no snapshot of revision %s among %s" % (path, commit or revision, ", ".join(snapshots) or "none"))
     return dict(_folder(host, is_late, path + "/snapshots/" + commit), **about)
@@ -50,11 +50,15 @@ def _folder(host: Host, is_late: Callable[[], bool], top: str) -> Dict[str, Any]
     code: Dict[str, str] = {}
     weights: Dict[str, Optional[int]] = {}
     found: Dict[str, Any] = {"folder": top, "settings": settings, "code": code, "weights": weights, "cut": ""}
-    for count, (path, stat) in enumerate(host.walk(host.real(top), ("__pycache__", ".git", ".cache"), 4)):
+    for count, (path, looked) in enumerate(host.walk(host.real(top), ("__pycache__", ".git", ".cache"), 4)):
         if count >= MOST_FILES or is_late():
             found["cut"] = "more than %d files" % MOST_FILES if count >= MOST_FILES else "no time for all of it"
             break
-        size = _size(host, top + "/" + path, stat)
+        stat = _followed(host, top + "/" + path, looked)
+        if isinstance(stat, Unknown):
+            found.update(_cut(stat))
+            continue
+        size = stat.size if stat and stat.kind == "file" else None
         if _WEIGHTS.search(path):
             weights[path] = size
         elif path.endswith(".py"):
@@ -65,11 +69,15 @@ def _folder(host: Host, is_late: Callable[[], bool], top: str) -> Dict[str, Any]
     return found
 
 
-def _size(host: Host, path: str, stat: Any) -> Optional[int]:
-    """Return a file's size in bytes, of what a link leads to; None where it leads nowhere or cannot be told."""
-    if isinstance(stat, Stat) and stat.kind == "link":
-        stat = host.attempt(lambda: host.stat(host.real(path)))
-    return stat.size if isinstance(stat, Stat) and stat.kind == "file" else None
+def _followed(host: Host, path: str, stat: Any) -> Any:
+    """Return the stat of a file, of what a link leads to; None where it leads nowhere, Unknown where that cannot be told."""
+    is_link = isinstance(stat, Stat) and stat.kind == "link"
+    return host.attempt(lambda: host.stat(host.real(path))) if is_link else stat
+
+
+def _cut(why: Unknown) -> Dict[str, str]:
+    """Return what says that a folder was not looked at to its end."""
+    return {"cut": why.reason, "status": why.status}
 
 
 def _digest(host: Host, path: str, size: Optional[int]) -> str:
@@ -81,7 +89,9 @@ def _digest(host: Host, path: str, size: Optional[int]) -> str:
 
 def _config(host: Host, top: str) -> Dict[str, Any]:
     text = host.try_read(top + "/config.json", CONFIG_BYTES)
-    return {"config": parse_config(text)} if isinstance(text, str) else {}
+    if isinstance(text, Unknown):
+        return _cut(text)
+    return {"config": parse_config(text)} if text is not None else {}
 
 
 def parse_config(text: str) -> Dict[str, Any]:
@@ -102,7 +112,9 @@ def parse_config(text: str) -> Dict[str, Any]:
 
 def _index(host: Host, top: str, weights: Dict[str, Optional[int]]) -> Dict[str, Any]:
     text = host.try_read(top + "/model.safetensors.index.json", INDEX_BYTES)
-    if not isinstance(text, str):
+    if isinstance(text, Unknown):
+        return _cut(text)
+    if text is None:
         return {}
     files = parse_index(text)
     return {"index": "sha256:" + sha256_of(text.encode("utf-8", "surrogateescape")), "missing": [one for one in files if weights.get(one) is None][:20]}
@@ -125,7 +137,11 @@ def modules(host: Host, _is_late: Callable[[], bool], path: str, names: List[str
             files = list(host.walk("%s/%s" % (path, name), depth=5))[:MOST_FILES]
         except Absent:
             continue
-        for below, stat in files:
+        for below, looked in files:
+            where = "%s/%s/%s" % (path, name, below)
+            stat = _followed(host, where, looked)
+            if isinstance(stat, Unknown):
+                raise refusal(stat)
             if below.endswith(".py") and not below.endswith("__init__.py"):
-                found["%s/%s" % (name, below)] = _digest(host, "%s/%s/%s" % (path, name, below), _size(host, "%s/%s/%s" % (path, name, below), stat))
+                found["%s/%s" % (name, below)] = _digest(host, where, stat.size if stat and stat.kind == "file" else None)
     return found

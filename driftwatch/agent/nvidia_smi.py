@@ -100,6 +100,11 @@ def _word(element: ET.Element, tags: Tuple[str, ...]) -> Any:
     return _text(element, *tags)
 
 
+def _first(element: ET.Element, tags: Tuple[str, ...]) -> Any:
+    text = _text(element, *tags)
+    return text.split(" ")[0] if isinstance(text, str) else text
+
+
 def _number(element: ET.Element, tags: Tuple[str, ...]) -> Any:
     """Return the number that a figure such as ``97887 MiB`` or ``16x`` begins with."""
     text = _text(element, *tags)
@@ -184,6 +189,7 @@ FIELDS: Tuple[Tuple[str, Tuple[str, ...], Callable[[ET.Element, Tuple[str, ...]]
     ("compute_mode", ("compute_mode",), _word),
     ("compute_capability", ("compute_capability", "compute_cap"), _word),
     ("vbios", ("vbios_version",), _word),
+    ("license", ("vgpu_software_licensed_product/license_status",), _first),
     ("link/generation", ("pci/pci_gpu_link_info/pcie_gen/current_link_gen",), _number),
     ("link/generation_max", ("pci/pci_gpu_link_info/pcie_gen/max_link_gen",), _number),
     ("link/width", ("pci/pci_gpu_link_info/link_widths/current_link_width",), _number),

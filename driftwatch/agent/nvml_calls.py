@@ -193,6 +193,12 @@ def _capability(pair: Sequence[int]) -> str:
     return "%d.%d" % (pair[0], pair[1])
 
 
+def _license(told: Any) -> Optional[str]:
+    """Return in nvidia-smi's word whether a virtual GPU has a license; None for a GPU that needs none."""
+    features = told.gridLicensableFeatures[: told.licensableFeaturesCount] if told.isGridLicenseSupported else ()
+    return ("Licensed" if any(one.featureState for one in features) else "Unlicensed") if features else None
+
+
 def _utilization(rates: Any) -> int:
     return int(rates.gpu)
 
@@ -230,6 +236,7 @@ FIELDS: Tuple[Field, ...] = (
     ("compute_mode", ("nvmlDeviceGetComputeMode",), (), _compute_mode),
     ("compute_capability", ("nvmlDeviceGetCudaComputeCapability",), (), _capability),
     ("vbios", ("nvmlDeviceGetVbiosVersion",), (), str),
+    ("license", ("nvmlDeviceGetGridLicensableFeatures",), (), _license),
     ("link/generation", ("nvmlDeviceGetCurrPcieLinkGeneration",), (), int),
     ("link/generation_max", ("nvmlDeviceGetMaxPcieLinkGeneration",), (), int),
     ("link/width", ("nvmlDeviceGetCurrPcieLinkWidth",), (), int),

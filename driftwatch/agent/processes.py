@@ -91,18 +91,22 @@ def ended_how(status: int) -> str:
 
 
 def end_tree(pid: int, wait_s: float) -> List[Dict[str, Any]]:
-    """KILL a child of ours and all below it; return what still lives after ``wait_s`` seconds, described."""
+    """KILL a child of ours that is not reaped yet, its group and all below it, and reap it; return what still lives after ``wait_s`` seconds, described."""
     stop = time.monotonic() + wait_s
-    known = {pid}
+    known = {pid, *below(pid)}
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        pass
     while True:
-        known.update(below(pid))
         send(known, signal.SIGKILL)
         for one in known:
             reap(one)
-        alive = [one for one in known if is_alive(one)]
-        if not alive or time.monotonic() > stop:
-            return [describe(one) for one in alive]
+        known = {one for one in known if is_alive(one)}  # what is gone may be another's number
+        if not known or time.monotonic() > stop:
+            return [describe(one) for one in known]
         time.sleep(0.005)
+        known.update(*map(below, known))
 
 
 def _text(path: str) -> str:

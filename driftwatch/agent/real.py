@@ -1,7 +1,7 @@
 """The real root: the host itself. The only file of the agent besides the runner that touches the operating system.
 
-Regular files are opened with O_NONBLOCK and O_NOFOLLOW only after their path was resolved, so that a FIFO or a device is refused and
-never waited for. Nothing is written, no signal goes to a process that is not our own child.
+Files are opened with O_NONBLOCK and looked at before they are read, so that a FIFO or a device is refused and never waited for. Links are followed, but
+for a file that is hashed (O_NOFOLLOW): its digest is never that of another one. Nothing is written, no signal goes to a process that is not our own child.
 """
 from __future__ import annotations
 

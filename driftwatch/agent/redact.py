@@ -17,7 +17,7 @@ _NAMED = r"(?i)(?:%s)[\w.-]{0,40}\\*[\"']?\s{0,4}(?:[:=]|(?<=\s)\S)" % "|".join(
 _MARKS = (
     "sk-", "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "akia", "asia", "aiza", "eyj", "xox", "xapp-",
     "npm_", "api_org_", "nvapi-", "pypi-", "dckr_", "ya29.", "bearer", "webhook", "hooks.slack", "sig=",
-    "signature=", "private key", "curl ",
+    "signature=", "private key", "curl ", "redis-cli ", " -p",
 )
 _START = r"(?:(?<![A-Za-z0-9\\])|(?<=\\[nrt]))"  # where a word starts, also behind an escaped line end
 _BLOCK = r"(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
@@ -27,18 +27,26 @@ _SHAPE = (
     r"|sk-[0-9a-f]{32,}|sk-(?=[\w-]{0,99}[0-9])(?=[\w-]{0,99}[A-Z])(?=[\w-]{0,99}[a-z])[\w-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])|AIza[A-Za-z0-9_-]{35}"
     r"|eyJ[A-Za-z0-9_-]{8,999}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|pypi-[A-Za-z0-9_-]{50,}"
     r"|nvapi-[A-Za-z0-9_-]{40,}|dckr_[a-z]+_[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})")
+_LOGINS = {  # the options behind which a program takes its password, by patterns of both
+    "curl": "-[fgikLNsSv]{0,9}[uU]|--(?:proxy-)?user(?![\\w-])", r"sshpass|login|mysql\w*|mariadb\w*|mongo\w*": "-p", "redis-cli": "-a", "ipmitool": "-P",
+}
+_LOGIN = r"(?-i:\b(?:%s)[ =]?)" % "|".join(r"(?:%s)\s(?:[^\n|;\"]{0,200}\s)?(?:%s)" % one for one in _LOGINS.items())
 _AFTER = (  # what stands behind these is secret; the first group stays
     r"(?i)((?<![A-Za-z0-9])[Bb][Ee][Aa][Rr][Ee][Rr]\s+)((?=[^\s\"'\\]*[0-9]|[^\s\"'\\]{20})[A-Za-z0-9._~+/=-]{8,})"
     r"|(hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/)([A-Za-z0-9/_-]{8,})|([?&;](?:sig|signature|x-amz-signature)=)([A-Za-z0-9%+/=_-]{8,})"
-    r"|(\bcurl\s(?:[^\n|;\"]{0,200}\s)?(?:-u|--user|--proxy-user)[ =]?)([^\s\"'\\]+)")
-_USERINFO = r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/\"'\\<>?#]+)@"
+    r"|(" + _LOGIN + r")([^\s\"'\\]+)")
+_USER = r"[^\s/\"'\\<>?#]+"
+USERINFO = (  # as a URL has it, before a host with a dot; else, after a name and a colon, all up to the last @ of the word, but for a host and its port
+    r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,20}://)(" + _USER + r"(?=@[\w-]+\.\w)"
+    r"|(?![^:/]+:\d{1,5}/)[^\s/\"'\\<>?#:\[]*:(?:(?!://|\\[\"'nrt])[^\s\"'])*|" + _USER + r")@(?!sha\d+:)")
 _PAIR = r"(?:(?<![\w.\\-])|(?<=\\[nrt]))(?P<name>[A-Za-z_][\w.-]{1,79})(?P<shut>\\*[\"'])?\s{0,4}(?::(?![:/])|=>|=(?!=))\s{0,4}(?P<open>\\*[\"'])?"
-_OPTION = r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8})(?!-)(?P<open>\\*[\"'])?"
+_OPTION = r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{1,79})(?P<shut>)(?:=|[ \t]{1,8}(?!-(?:[A-Za-z]{0,3}(?![\w-])|-[a-z])))(?P<open>\\*[\"'])?"
 _BARE = r"[^\s,;&'\"<>()\[\]{}\\|]+"
 _SCHEME = r"(?i)(?:basic|bearer|token|digest|negotiate)\s+(?=\S)"
 _QUOTE = r"(\\*)([\"'])"
 _OPAQUE = r"(?s)(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z]).{16,}"
 _MASKED = ("[secret", "[masked")
+_SWITCH = r"-[A-Za-z]{0,3}|--[a-z][a-z-]+(?:=.*)?"
 
 
 class Redactor:
@@ -72,14 +80,25 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
     def arguments(self, argv: Iterable[str]) -> List[str]:
-        """Return a command line whose secrets are masked: behind options that are named so, in ``NAME=VALUE``, headers, ``curl -u`` and URLs."""
+        """Return a command line whose secrets are masked: behind options that are named so, or known of a program, in ``NAME=VALUE``, headers and URLs."""
         told: List[str] = []
+        program = ""
         is_awaited = False
         for one in argv:
-            told.append(self._mark(one) if is_awaited and not one.startswith("-") else self.text(one))
-            is_login = told[0].rpartition("/")[2] == "curl" and one in ("-u", "--user", "--proxy-user")
-            is_awaited = is_login or (one.startswith("-") and "=" not in one and is_secret_field(one))
+            found = re.match(_LOGIN, program + " " + one) if program else None
+            at = found.end() - len(program) - 1 if found else len(one)
+            is_secret = is_awaited and not re.fullmatch(_SWITCH, one)
+            told.append(self._mark(one) if is_secret else one[:at] + self._mark(one[at:]) if one[at:] else self._word(one))
+            is_awaited = at == len(one) if found else one.startswith("-") and "=" not in one and is_secret_field(one)
+            name = one.rpartition("/")[2]
+            program = name if re.fullmatch("|".join(_LOGINS), name) else program
         return told
+
+    def _word(self, one: str) -> str:
+        name, mark, value = one.partition("=")
+        if mark and re.fullmatch(r"[\w.-]+", name) and is_secret_field(name) and _is_secret(name, value):
+            return name + mark + self._mark(value)
+        return self.text(one)
 
     def keyed(self, text: str) -> Dict[str, Any]:
         """Return what is told of a secret: a digest under this host's key, or only that there is one where no key was given."""
@@ -94,8 +113,8 @@ class Redactor:
         low = text.lower()
         is_named = any(map(low.__contains__, _NAMES)) and re.search(_NAMED, text) is not None
         if not is_named and not any(map(low.__contains__, _MARKS)):
-            return re.sub(_USERINFO, self._userinfo, text) if "://" in text and "@" in text else text
-        text = re.sub(_USERINFO, self._userinfo, re.sub(_SHAPE, lambda found: self._mark(found.group()), text))
+            return re.sub(USERINFO, self._userinfo, text) if "://" in text and "@" in text else text
+        text = re.sub(USERINFO, self._userinfo, re.sub(_SHAPE, lambda found: self._mark(found.group()), text))
         text = re.sub(_AFTER, self._behind, text)
         return self._named(_OPTION, self._named(_PAIR, text)) if is_named else text
 
@@ -115,16 +134,15 @@ class Redactor:
 
     def _userinfo(self, found: "re.Match[str]") -> str:
         scheme, user = found.groups()
-        if user.startswith(_MASKED) or (":" not in user and not scheme.lower().startswith("http")):
-            return found.group()
-        return scheme + self._mark(user) + "@"
+        is_plain = ":" not in user and scheme.lower().endswith("ssh://")
+        return scheme + (user if is_plain else self._mark(user)) + "@"
 
     def _behind(self, found: "re.Match[str]") -> str:
         kept, secret = [one for one in found.groups() if one is not None]
-        return found.group() if secret.startswith(_MASKED) else kept + self._mark(secret)
+        return kept + self._mark(secret)
 
     def _mark(self, secret: str) -> str:
-        return "[secret hmac-sha256:%s]" % self._digest(secret) if self.key else "[masked]"
+        return secret if secret.startswith(_MASKED) else "[secret hmac-sha256:%s]" % self._digest(secret) if self.key else "[masked]"
 
     def _digest(self, text: str) -> str:
         from hmac import new  # noqa: PLC0415  # who meets no secret need not load it

@@ -129,9 +129,8 @@ class Runner:
 
     def _leave(self) -> NoReturn:
         """End all that runs below us and leave: the controller is gone."""
-        for one in self.running.values():
-            processes.send([one.pid, *processes.below(one.pid)], signal.SIGKILL)
-        processes.send(processes.below(os.getpid()), signal.SIGKILL)
+        for _ in range(2):  # what was started meanwhile is an orphan then, and ours
+            processes.send(processes.below(os.getpid()), signal.SIGKILL)
         os._exit(3)
 
     def _start_some(self) -> None:
@@ -220,13 +219,11 @@ class Runner:
         planned = one.planned
         limit = min(planned.deadline_s, self.stop_at - KILL_AFTER_S - one.started)
         early_s = min(planned.early_term_s, limit * EARLY_AT_MOST)
-        one.ended = processes.reap(one.pid)
-        if one.ended is not None:
-            self._drain(one)
-            self._adopt_orphans(one)
-            one.phase, one.next_step = "kill", now + GIVE_UP_AFTER_S
-        elif one.told_bytes > planned.cap_bytes:
+        has_ended = self._has_ended(one)
+        is_over = one.told_bytes > planned.cap_bytes
+        if is_over:
             one.outcome = {"status": "error", "reason": "more than %d bytes of facts: cut" % planned.cap_bytes}
+        if is_over or has_ended:
             one.phase, one.next_step = "kill", now + GIVE_UP_AFTER_S
         elif now - one.started >= limit - early_s:
             one.outcome = self._timed_out(one, now - one.started, limit)
@@ -234,6 +231,15 @@ class Runner:
             processes.send([one.pid, *processes.below(one.pid)], signal.SIGTERM)
         elif now - one.started >= limit / 2 and not one.is_named_slow:
             self._name_slow(one, now)
+
+    def _has_ended(self, one: Running) -> bool:
+        """Tell whether a probe's child has ended; take what it told last, and what it left below us."""
+        one.ended = processes.reap(one.pid)
+        if one.ended is not None:
+            self._drain(one)
+            one.family.discard(one.pid)
+            self._adopt_orphans(one)
+        return one.ended is not None
 
     def _drain(self, one: Running) -> None:
         before = -1
@@ -263,22 +269,18 @@ class Runner:
 
     def _press(self, one: Running, now: float) -> None:
         """Go on ending a probe's family; tell its outcome once none is left, or once the bounded wait is over."""
-        if one.ended is None:
+        if one.ended is None and not self._has_ended(one):
             one.family.update(processes.below(one.pid))
-            one.ended = processes.reap(one.pid)
-            if one.ended is not None:
-                self._drain(one)
-                self._adopt_orphans(one)
         if one.phase == "kill":
             self._adopt_orphans(one)
-            processes.send(one.family - ({one.pid} if one.ended is not None else set()), signal.SIGKILL)
-        for pid in one.family:
+            processes.send(one.family, signal.SIGKILL)
+        for pid in one.family - {one.pid}:
             processes.reap(pid)
-        alive = [pid for pid in one.family if processes.is_alive(pid)]
-        if (alive or one.ended is None) and not (one.phase == "kill" and now >= one.next_step):
+        one.family = set(filter(processes.is_alive, one.family))  # what is gone is no longer signalled: its number may be another's
+        if (one.family or one.ended is None) and not (one.phase == "kill" and now >= one.next_step):
             return
-        self.left.update(alive)
-        self._finish(one, [processes.describe(pid) for pid in alive])
+        self.left.update(one.family)
+        self._finish(one, [processes.describe(pid) for pid in one.family])
 
     def _finish(self, one: Running, left_behind: List[Dict[str, Any]]) -> None:
         del self.running[one.reader]

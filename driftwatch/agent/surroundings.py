@@ -72,8 +72,7 @@ def _elsewhere(host: Host, pid: int, name: str) -> str:
 def _of_units(host: Host, names: Dict[str, Tuple[str, str]]) -> List[Around]:
     """Return the surroundings of the first server that a unit file starts, if one does; its EnvironmentFile is not read."""
     homes = dict(names.values())
-    listed = host.try_list(UNITS)
-    for name in listed if isinstance(listed, list) else ():
+    for name in host.noted_names(UNITS):
         text = host.try_read("%s/%s" % (UNITS, name)) if name.endswith(".service") else None
         orders, variables = parse_unit([text]) if isinstance(text, str) else ({}, {})
         command = str(orders.get("ExecStart", "")).lstrip("-@:+!").split()

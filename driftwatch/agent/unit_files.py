@@ -9,7 +9,7 @@ from .typed import Any, Dict, List, Regex, Tuple
 
 TOLD = Regex(
     r"(?:Limit\w+|Exec\w+|EnvironmentFile|User|Group|WorkingDirectory|Type|Restart\w*|Memory\w+|CPU\w+|Allowed\w+|NUMA\w+|Tasks\w+|Slice|Device\w+|Nice|OOM\w+|IO\w+|Private\w+"
-    r"|Protect\w+|After|Requires|Wants|BindsTo|KillMode|Timeout\w+)$")
+    r"|Protect\w+|Restrict\w+|System\w+|No(?:New|Exec)\w+|\w*Capabilit\w+|Inaccessible\w+|Read\w+|Temporary\w+|Root\w+|Bind\w+|IPAddress\w+|After|Requires|Wants|BindsTo|KillMode|Timeout\w+)$")
 _PAIR = Regex(r"\"([A-Za-z_]\w*)=((?:[^\"\\]|\\.)*)\"|'([A-Za-z_]\w*)=([^']*)'|([A-Za-z_]\w*)=(\S*)")
 _MONTH_DAY = Regex(r"\w{3} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC")
 

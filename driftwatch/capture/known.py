@@ -9,7 +9,7 @@ from driftwatch import model
 from driftwatch.agent.collectors.sources import digest_of_all, told_digest
 from driftwatch.agent.known_files import key_of, units
 from driftwatch.agent.probe import Unknown
-from driftwatch.model import answer
+from driftwatch.model import answer, plain
 
 Known = Mapping[str, Mapping[str, Any]]
 """{root of a tree: {path below it, escaped as one part: [size, mtime_ns, ctime_ns, inode, sha256]}}"""
@@ -39,7 +39,7 @@ class Recall:
         if root not in self._units:
             self._units[root] = units(dict(tree))
         told: dict[str, Any] = {}
-        for name in self._units[root].get(_whole(unit), ()):
+        for name in self._units[root].get(plain(unit), ()):
             size, mtime_ns, ctime_ns, inode, sha256 = tree[name]
             told[f"sources/{key}/files/{name}"] = told_digest(sha256, size)
             told[f"sources/{key}/times/{name}"] = [mtime_ns, ctime_ns, inode]
@@ -50,14 +50,9 @@ def tree_fact(facts: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return the digest of all files of a tree, which the agent cannot tell where it did not read all; ``path`` is sources/KEY/count, told at the end."""
     top = path[: -len("count")]
     files = top + "files/"
-    values = {_whole(name[len(files):]): _value(one) for name, one in facts.items() if name.startswith(files)}
+    values = {plain(name[len(files):]): _value(one) for name, one in facts.items() if name.startswith(files)}
     tree = digest_of_all(values)
     return {top + "tree": {"unknown": tree.status, "reason": tree.reason} if isinstance(tree, Unknown) else tree}
-
-
-def _whole(part: str) -> str:
-    """Return what one part of a path stands for."""
-    return part.replace("%2F", "/").replace("%25", "%")
 
 
 def _value(told: Any) -> Any:

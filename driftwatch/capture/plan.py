@@ -14,7 +14,11 @@ from driftwatch.agent.probe import Probe
 
 
 class CaptureError(Exception):
-    """An order that cannot be carried out: one sentence says what, where, and what to do."""
+    """An order that cannot be carried out: what is wrong, and what to do."""
+
+    def __init__(self, what: str, do: str = "") -> None:
+        super().__init__(what)
+        self.do = do
 
 
 @dataclass(frozen=True)
@@ -75,4 +79,5 @@ def _why_not(probe: Probe, only: set[str], skip: set[str], groups: set[str]) -> 
 def _refuse_strangers(words: set[str], known: set[str], kind: str) -> None:
     for word in sorted(words - known):
         near = difflib.get_close_matches(word, sorted(known), 1)
-        raise CaptureError(f"there is no {kind} {word!r}" + (f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(sorted(known))}"))
+        do = f"did you mean {near[0]!r}?   or   driftwatch probes" if near else f"one of: {', '.join(sorted(known))}"
+        raise CaptureError(f"there is no {kind} {word!r}", do)

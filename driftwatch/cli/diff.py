@@ -51,4 +51,6 @@ def command(
         explanation = without_names(explanation, (pair.good, pair.bad))
     render = load_render(desk.given.format, is_whole=everything, is_brief=desk.given.quiet, has_weights=desk.given.verbose > 0)
     answer(desk, render(explanation, desk.page))
+    if pair.failed is not None:
+        raise pair.failed
     return explanation.exit_code

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from driftwatch.cli.wiring.collection import Collection, close, layout, sort_all, sweep
-from driftwatch.cli.wiring.desk import open_desk
+from driftwatch.cli.wiring.desk import check_store, open_desk
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.output import answer
 from driftwatch.store.retention import parse_rules
@@ -23,6 +23,7 @@ def command(
     desk = open_desk(ctx)
     if keep is None:
         raise UsageFault("what is to stay?", do="driftwatch gc --keep last=30,daily=14,weekly=8   (shows; --delete removes)")
+    check_store(desk)
     asked = Collection(parse_rules(keep), keep, is_real=delete)
     found = sort_all(asked, desk)
     swept = sweep(found, asked, desk)

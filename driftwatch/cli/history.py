@@ -41,6 +41,6 @@ def command(
     elif facts:
         text, code = chronicles.show_facts(moments, facts, desk, is_whole=not is_brief)
     else:
-        text = chronicles.show_steps(moments, desk)
+        text = chronicles.show_steps(moments, desk, is_whole=not is_brief)
     answer(desk, text)
     return code

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from driftwatch.cli.wiring.completing import complete_host
-from driftwatch.cli.wiring.desk import open_desk
+from driftwatch.cli.wiring.desk import check_store, open_desk
 from driftwatch.cli.wiring.output import answer
 from driftwatch.cli.wiring.stored import host_rows, layout, parse_age, snapshot_rows
 
@@ -20,7 +20,9 @@ def command(
 ) -> int:
     """List what is stored: hosts, or the snapshots of one host with their tags, newest first."""
     desk = open_desk(ctx)
+    if desk.given.store is not None:
+        check_store(desk)
     oldest = parse_age(since) if since else ""
     rows = host_rows(desk.store, oldest) if host is None else snapshot_rows(desk.store, host, oldest)
-    answer(desk, layout(rows, desk))
+    answer(desk, layout(rows, desk, since))
     return 0

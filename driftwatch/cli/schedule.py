@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from driftwatch.cli.wiring.desk import open_desk
-from driftwatch.cli.wiring.output import answer
+from driftwatch.cli.wiring.output import answer_either
 from driftwatch.cli.wiring.scheduling import Wanted, install, planned
 from driftwatch.fleet.schedule import parse_timing
 
@@ -26,5 +26,7 @@ def command(
     """Print the nightly audit as systemd units or as a crontab line. Writes only with --install."""
     desk = open_desk(ctx)
     wanted = planned(Wanted(tuple(hosts or ()), parse_timing(every, at), cron, against, only_new), desk)
-    answer(desk, install(wanted, desk) if installing else "".join(f"# {one.path}\n{one.text}\n" if one.path else one.text for one in wanted))
+    text = install(wanted, desk) if installing else "".join(f"# {one.path}\n{one.text}\n" if one.path else one.text for one in wanted)
+    pieces = [{"path": str(one.path) if one.path else None, "text": one.text} for one in wanted]
+    answer_either(desk, text, {"installed": installing, "pieces": pieces})
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +9,9 @@ import typer
 from driftwatch.cli.wiring.completing import complete_ref
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.faults import UsageFault
-from driftwatch.cli.wiring.output import answer
+from driftwatch.cli.wiring.output import answer_either
 from driftwatch.cli.wiring.plain import keep_signature, plain_file
+from driftwatch.places import user_path
 from driftwatch.store.signatures import sign
 
 
@@ -29,7 +29,9 @@ def command(
     for ref, plain in files:
         if plain.entry is None and plain.path is None:
             raise UsageFault(f"{ref} is no snapshot file and not in the store", do="store it first: driftwatch import FILE --host NAME")
+    signer = user_path(key, UsageFault)
     for _, plain in files:
-        keep_signature(plain, sign(plain.data, Path(key).expanduser()), desk)
-    answer(desk, "".join(f"signed  {desk.page.say(plain.entry.ref if plain.entry else ref)}\n" for ref, plain in files))
+        keep_signature(plain, sign(plain.data, signer), desk)
+    signed = [plain.entry.ref if plain.entry else ref for ref, plain in files]
+    answer_either(desk, "".join(f"signed  {desk.page.say(ref)}\n" for ref in signed), [{"signed": ref} for ref in signed])
     return 0

@@ -9,7 +9,7 @@ import typer
 from driftwatch.cli.wiring.completing import complete_ref, complete_tag
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.keeping import who
-from driftwatch.cli.wiring.output import answer
+from driftwatch.cli.wiring.output import answer_either
 from driftwatch.cli.wiring.sides import stored_entry
 from driftwatch.settings import utc_now
 from driftwatch.store.labels import label_names, load_label, set_label
@@ -31,7 +31,7 @@ def command(
     set_label(desk.store, entry, name, set_at=utc_now(), note=note, by=who())
     if before is not None and before.file != str(entry.name):
         desk.say(f"note: {name} stood on {entry.host}@{before.id}{_since(before)}; driftwatch list {entry.host} keeps that")
-    answer(desk, desk.page.say(f"{entry.host}@{name}") + "\n")
+    answer_either(desk, desk.page.say(f"{entry.host}@{name}") + "\n", {"ref": f"{entry.host}@{name}", "id": entry.name.short_id, "note": note})
     return 0
 
 

@@ -10,6 +10,7 @@ from driftwatch.cli.wiring.completing import complete_ref
 from driftwatch.cli.wiring.desk import open_desk
 from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.keeping import who
+from driftwatch.cli.wiring.output import answer_either
 from driftwatch.settings import utc_now
 from driftwatch.store.labels import drop_label
 
@@ -21,4 +22,5 @@ def command(ctx: typer.Context, *, ref: Annotated[str, typer.Argument(metavar="H
     if not at or not host:
         raise UsageFault(f"{ref!r} names no tag", do="HOST@TAG, as in: driftwatch untag gpu-a@good")
     drop_label(desk.store, host, name, set_at=utc_now(), by=who())
+    answer_either(desk, "", {"removed": ref})
     return 0

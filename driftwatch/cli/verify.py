@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from driftwatch.cli.wiring.completing import complete_ref
-from driftwatch.cli.wiring.desk import open_desk
+from driftwatch.cli.wiring.desk import check_store, open_desk
 from driftwatch.cli.wiring.output import answer
 from driftwatch.cli.wiring.verdicts import close, layout, signers_of, verify_all
 from driftwatch.store.verifying import Demand
@@ -25,6 +25,8 @@ def command(
 ) -> int:
     """Verify what is stored, a line a snapshot: ok, changed, unsigned, missing link or bad signature, and where two were written at once a fork."""
     desk = open_desk(ctx)
+    if not refs:
+        check_store(desk)
     demand = Demand(signers_of(signers, revoked), required)
     found = verify_all(refs or (), demand, desk)
     answer(desk, layout([one for one in found if one.is_finding or not desk.given.quiet], desk))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from driftwatch.model import Answer, Known, Snapshot, Unknown
 from driftwatch.other_names import NOT_UNDER_THIS_NAME
@@ -26,13 +26,24 @@ def are_two_sources(good: Snapshot, bad: Snapshot) -> bool:
     return good.source != bad.source and not {good.source, bad.source} <= FIRST_HAND
 
 
+def is_equal(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values are the same at every depth. To Python, true is 1."""
+    if one != other:
+        return False
+    if isinstance(one, dict):
+        return all(is_equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return all(map(is_equal, one, other))
+    return (one.__class__ is bool) == (other.__class__ is bool)
+
+
 def is_same_version(one: Any, other: Any) -> bool:
     """Tell whether two version texts name one release; a local label counts only where both have one."""
     if not isinstance(one, str) or not isinstance(other, str):
         return False
     try:
         first, second = Version(one), Version(other)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one, and so is what Python says of thousands of digits
         return one == other
     return Version(first.public) == Version(second.public) and (first.local == second.local or None in (first.local, second.local))
 

@@ -59,9 +59,25 @@ def _went_along(change: Change, leader: Change) -> bool:
 
 def _differs_by_release(change: Change, leader: Change) -> bool:
     """Tell whether a kernel command line differs only in the release it names."""
-    if not all(isinstance(side, Known) and isinstance(side.value, str) for side in (change.good, change.bad, leader.good, leader.bad)):
-        return False
-    return str(change.good.value).replace(leader.good.value, "*") == str(change.bad.value).replace(leader.bad.value, "*")  # type: ignore[union-attr]  # Known
+    return _differs_by(change, *_texts(leader))
+
+
+def _differs_by_environment(change: Change, leader: Change) -> bool:
+    """Tell whether a value differs only in the folder of the virtual environment that it names, which is another now, as its interpreter tells."""
+    good, bad = (text.rpartition("/bin/")[0] for text in _texts(leader))
+    return _differs_by(change, good, bad)
+
+
+def _texts(change: Change) -> tuple[str, str]:
+    """Return both values of a change that are texts, else empty ones."""
+    good, bad = (side.value if isinstance(side, Known) and isinstance(side.value, str) else "" for side in (change.good, change.bad))
+    return good, bad
+
+
+def _differs_by(change: Change, good: str, bad: str) -> bool:
+    """Tell whether the values of a change are the same but for these two texts."""
+    sides = [str(side.value) for side in (change.good, change.bad) if isinstance(side, Known)]
+    return bool(good and bad) and len(sides) == 2 and sides[0].replace(good, "*") == sides[1].replace(bad, "*")
 
 
 _PACKAGE = r"(?P<package>(?:pythons/[^/]+/)?packages/[^/]+)"
@@ -115,6 +131,7 @@ TABLE = (
     _row(r"services/(?P<unit>[^/]+)/env/(?P<name>[^/]+)", "servers/sglang/env/{name}", "servers/vllm/env/{name}", fits=_has_same_sides),
     _row(r"kernel/cmdline", "kernel/release", fits=_differs_by_release),
     _row(r"os/name", "os/version_id"),
+    _row(r".*", "python/executable", fits=_differs_by_environment),
 )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 MOST_PARTS = 2000  # beyond this many leaves a side-by-side of two values helps nobody
 MOST_NAMED = 6
 _MOST_DEPTH = 50
+_MARKS = {
+    "~": ("values_changed", "type_changes"), "-": ("dictionary_item_removed", "iterable_item_removed"),
+    "+": ("dictionary_item_added", "iterable_item_added"),
+}
 
 
 def difference(good: Any, bad: Any) -> str:
@@ -14,7 +19,9 @@ def difference(good: Any, bad: Any) -> str:
     if not _is_nested(good) or not _is_nested(bad) or _leaves(good) + _leaves(bad) > MOST_PARTS:
         return ""
     if isinstance(good, list) and isinstance(bad, list) and not any(_is_nested(one) for one in good + bad):
-        return _named([f"- {one}" for one in good if one not in bad] + [f"+ {one}" for one in bad if one not in good]) or "another order"
+        before, after = (Counter((one.__class__ is bool, one) for one in side) for side in (good, bad))  # true is 1 to Python
+        gone, come = ([one for _, one in left.elements()] for left in (before - after, after - before))
+        return _named([f"- {one}" for one in gone] + [f"+ {one}" for one in come]) or "another order"
     return _named(_deep(good, bad))
 
 
@@ -35,15 +42,10 @@ def _named(parts: list[str]) -> str:
 def _deep(good: Any, bad: Any) -> list[str]:
     from deepdiff import DeepDiff  # noqa: PLC0415  loaded only when two nested values differ: it costs more than the whole comparison
 
-    found = DeepDiff(good, bad, verbose_level=2, view="text")
+    found = DeepDiff(good, bad, verbose_level=2, view="tree")
     parts: list[str] = []
-    for where, pair in (*found.get("values_changed", {}).items(), *found.get("type_changes", {}).items()):
-        parts.append(f"~ {_place(where)}: {pair['old_value']} → {pair['new_value']}")
-    for mark, kinds in (("-", ("dictionary_item_removed", "iterable_item_removed")), ("+", ("dictionary_item_added", "iterable_item_added"))):
-        parts += [f"{mark} {_place(where)}: {value}" for kind in kinds for where, value in found.get(kind, {}).items()]
+    for mark, kinds in _MARKS.items():
+        for one in (one for kind in kinds for one in found.get(kind, ())):
+            place = ".".join(map(str, one.path(output_format="list"))) or "value"
+            parts.append(f"{mark} {place}: " + {"~": f"{one.t1} → {one.t2}", "-": f"{one.t1}", "+": f"{one.t2}"}[mark])
     return parts
-
-
-def _place(where: str) -> str:
-    """Return DeepDiff's ``root['a'][0]`` as ``a.0``."""
-    return where.removeprefix("root").replace("']['", ".").replace("][", ".").strip("[]'\"") or "value"

@@ -18,6 +18,7 @@ from driftwatch.model import ANSWERED, Answer, Known, Snapshot, Unknown, is_unkn
 from driftwatch.other_names import asker_of
 
 _COMPANIONS = {"text_file": "text_version", "imported_file": "imported_version"}  # told together with the other one, or not at all
+_NEVER_TRUE = frozenset({str, list, type(None)})
 _OF_ANY_SERVER = frozenset({"log", "args", "running", "leftovers"})  # what is known of a server that does not run
 
 
@@ -49,9 +50,10 @@ def compare(good: Snapshot, bad: Snapshot) -> tuple[Change, ...]:
 
 
 def _unequal(good: Any, bad: Any) -> list[str]:
-    """Return the paths whose stored values are not plainly equal. This loop sees every fact, so it does as little as it can."""
+    """Return the paths whose stored values are not plainly equal. This loop sees every fact, so it does as little as it can: lists hold no yes and no."""
     missing = object()
-    found = [path for path, value in good.items() if bad.get(path, missing) != value]
+    found = [path for path, value in good.items()
+             if (other := bad.get(path, missing)) != value or (value.__class__ not in _NEVER_TRUE and not equal.is_equal(value, other))]
     if len(bad) > len(good) - sum(path not in bad for path in found):
         found += [path for path in bad if path not in good]
     return found
@@ -74,7 +76,7 @@ def _changed(sides: _Sides, path: str) -> Change | None:
         if not equal.is_asked_in_vain(good, bad):
             _note_unknown(sides, path, good, bad)
         return None
-    if good.value == bad.value or equal.is_shortened(path, good.value, bad.value):
+    if equal.is_equal(good.value, bad.value) or equal.is_shortened(path, good.value, bad.value):
         return None
     if sides.is_lenient and equal.is_same_thing(path, good.value, bad.value):
         return None

@@ -85,11 +85,6 @@ def without_identities(changes: Iterable[Change], role: Role, good_host: str | N
     return tuple(change for change in changes if not role.is_identity(change.path) and not _is_own_value(change, role, good_host, bad_host))
 
 
-def facts_shared_by_role(facts: Mapping[str, Any], role: Role) -> dict[str, Any]:
-    """Return the facts of a snapshot that hosts of a role share."""
-    return {path: value for path, value in facts.items() if role.is_shared(path)}
-
-
 def are_nearly_equal(one: Any, other: Any) -> bool:
     """Tell whether two sizes differ by no more than equal machines do."""
     if any(isinstance(size, bool) or not isinstance(size, (int, float)) for size in (one, other)):

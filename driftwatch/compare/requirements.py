@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from packaging.markers import Marker, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from driftwatch.model import Known, Snapshot, Unknown
 
@@ -38,9 +39,9 @@ def unmet(snapshot: Snapshot) -> tuple[Unmet, ...]:
     """Return the requirements of all installed distributions that the installed set is known not to meet, by the name of who wants them."""
     lists = {path.split("/")[0]: value for path, value in snapshot.below("packages").items() if path.endswith("/requires") and isinstance(value, list)}
     parsed = {by: [found for line in lines if (found := _parsed(str(line))) is not None] for by, lines in sorted(lists.items())}
-    extras = _extras(parsed)
     python = snapshot.get("python/version")
     version = str(python.value) if isinstance(python, Known) and python.value else ""
+    extras = _extras(parsed, version)
     wanted = ((by, one) for by, found in parsed.items() for one in found if _applies(one, extras.get(by, set()), version))
     return tuple(dict.fromkeys(found for by, one in wanted for found in _judged(snapshot, by, one)))
 
@@ -53,12 +54,12 @@ def _parsed(line: str) -> Requirement | None:
         return None
 
 
-def _extras(parsed: dict[str, list[Requirement]]) -> dict[str, set[str]]:
-    """Return for each distribution the extras that others ask it for without a condition of their own."""
+def _extras(parsed: dict[str, list[Requirement]], python: str) -> dict[str, set[str]]:
+    """Return for each distribution the extras that others ask it for on this host, whatever extras they were asked for themselves."""
     found: dict[str, set[str]] = {}
     for requirements in parsed.values():
         for one in requirements:
-            if one.extras and (one.marker is None or "extra" not in str(one.marker)):
+            if one.extras and _applies(one, set(), python):
                 found.setdefault(canonicalize_name(one.name), set()).update(one.extras)
     return found
 
@@ -71,7 +72,15 @@ def _applies(one: Requirement, extras: set[str], python: str) -> bool:
     if ("python" in text and not python) or re.search(r"platform_(machine|release|version)", text):
         return False
     host = {**_LINUX, "python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
-    return any(one.marker.evaluate({**host, "extra": extra}) for extra in ("", *sorted(extras)))
+    return any(_holds(one.marker, {**host, "extra": extra}) for extra in ("", *sorted(extras)))
+
+
+def _holds(marker: Marker, host: dict[str, str]) -> bool:
+    """Tell whether a marker is true; one that cannot be worked out, such as ``sys_platform ~= "linux"``, is not judged."""
+    try:
+        return marker.evaluate(host)
+    except (UndefinedEnvironmentName, ValueError):  # of which UndefinedComparison is one
+        return False
 
 
 def _judged(snapshot: Snapshot, by: str, one: Requirement) -> Iterator[Unmet]:
@@ -89,7 +98,7 @@ def _is_outside(one: Requirement, version: str) -> bool:
     """Tell whether a version is known not to fit. Pre-releases count as versions, as they do once they are installed."""
     try:
         return not one.specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one, and so is what Python says of thousands of digits
         return False
 
 

@@ -25,7 +25,8 @@ _STARTS = re.compile(  # where the first line of a dump can follow other text, b
     r"Collecting environment information\.\.\.|Python: \d\.\d+\.\d+ [(|]|\+-{20,}|(?<=\S)Package\s{2,}Version\s*\Z|nvcc: NVIDIA \(R\) Cuda compiler"
     r"|# packages in environment at |(?<=[^=\s\[+-])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
 _BEHIND = re.compile(r"(Collecting environment information\.\.\.|ulimit soft: (?:\d+|unlimited))(?=[A-Za-z=+])")
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&"))
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&nbsp;", " "), ("&amp;", "&"))
+_NUMBERED = re.compile(r"&#(\d{2,4});")
 _STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 
 
@@ -53,6 +54,7 @@ def clean(text: str) -> tuple[Lines, ...]:
     _admit(text)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").replace("\u200b", "")
     text = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", _ESCAPES.sub("", text)).translate(_TYPED_SIGNS))
+    text = _NUMBERED.sub(lambda found: sign if (sign := chr(int(found[1]))).isprintable() else " ", text)
     for entity, sign in _ENTITIES:
         text = text.replace(entity, sign)
     is_whole = text.endswith("\n")
@@ -93,7 +95,7 @@ def _goes_on(line: str, *, is_xml: bool) -> bool:
 
 
 def _unfenced(line: str) -> list[str]:
-    """Return a line with a fence, also one that shares it with text, as FENCE; a lone backtick at an end is taken off."""
+    """Return a line with a fence, also one that shares it with text, as FENCE; backticks at its ends are taken off where it has no other."""
     if _FENCE.match(line):
         return [FENCE]
     bare = line.strip()
@@ -101,8 +103,8 @@ def _unfenced(line: str) -> list[str]:
         return [FENCE, *_unfenced(bare.lstrip("`"))]
     if bare.endswith("```"):
         return [*_unfenced(bare.rstrip("`")), FENCE]
-    is_lone = line.count("`") == 1 and "`" in (bare[:1], bare[-1:])
-    return [line.replace("`", "")] if is_lone else [line]
+    at_ends = (bare[:1] == "`") + (bare[-1:] == "`")
+    return [line.replace("`", "")] if at_ends == line.count("`") else [line]
 
 
 def _untagged(line: str) -> list[str]:

@@ -34,6 +34,7 @@ _BUILD = re.compile(r"(?:\w{1,60}_\d{1,4}|<pip>)\Z")
 _ROW = re.compile(rf"\s*(?P<name>{_NAME})\s+(?P<version>{VERSION})(?:\s+(?P<build>\S{{1,80}})(?:\s+(?P<channel>\S{{1,200}}))?)?\s*\Z")
 _URL = re.compile(
     rf"\s*(?:https?|file)://\S{{1,300}}?/(?:linux|osx|win|noarch)[\w-]{{0,20}}/(?P<name>{_NAME})-(?P<version>[^-/\s]{{1,80}})-(?P<build>[^-/\s]{{1,80}})\.(?:conda|tar\.bz2)(?:#\w+)?\s*\Z")
+_THREE_PARTS = re.compile(r"\d+\.\d+\.\d+\Z")  # taken for whole where the text ends in it: most of conda's builds have no more
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
@@ -130,7 +131,7 @@ def _add(facts: dict[str, Any], row: Mapping[str, Any], *, is_cut: bool) -> None
     name = row["name"]
     key = _key(name)
     path = fact_path("packages", key, "version")
-    version = told_at_end(row["version"], is_cut=is_cut and not row.get("build"))
+    version = told_at_end(row["version"], is_cut=is_cut and not row.get("build") and not _THREE_PARTS.match(row["version"]))
     if facts.get(path, version) != version:
         version = Unknown("error", f"the list names two versions: {facts[path]} and {version}")
     facts[path] = version

@@ -35,7 +35,7 @@ _SETTING = re.compile(
     r"\s*(?:command|entrypoint|environment|env_file|volumes|ports|deploy|shm_size|ipc|ulimits|runtime|restart|container_name|network_mode|devices|gpus|privileged"
     r"|depends_on|healthcheck|networks|working_dir):(?:\s|\Z)")
 _FILLED_IN = re.compile(r"(?<!\$)\$(?:\{[^}]{1,200}\}|[A-Za-z_]\w{0,80})")
-_HAS_ENTRY = re.compile(r"vllm/vllm-openai")
+_HAS_ENTRY = re.compile(r"/vllm-openai\b")
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh\Z")
 _FARTHEST = 80
 _LAUNCHING = ("entrypoint", "command")
@@ -91,13 +91,17 @@ def told(text: str, read_launch: Callable[[str], Parsed]) -> Parsed:
     name, service = next(iter(found.items()), ("", None)) if isinstance(found, Mapping) else ("", None)
     if not isinstance(service, Mapping):
         return Parsed({}, notes=("docker compose: the settings of the service could not be read",))
-    name = str(service.get("container_name") or name)[:80]
     last = "" if text.endswith("\n") else next(reversed(service))
+    return told_of(str(service.get("container_name") or name)[:80], service, last, read_launch)
+
+
+def told_of(name: str, service: Mapping[str, Any], last: str, read_launch: Callable[[str], Parsed]) -> Parsed:
+    """Return what the settings of one container tell; ``last`` is the one in which the text ends, "" where none is."""
     one = inspected({key: value for key, value in service.items() if key != last or key in ("environment", *_LAUNCHING)})
     launch = read_launch(_command_line(_without_last(one) if last in _LAUNCHING else one) + "\n")
     facts = {**_container(name, one), **launch.facts, **dict(_server_variables(launch.facts, one))}
     if last in _LAUNCHING:
-        facts[f"{fact_path('containers', name)}/command"] = Unknown("error", f"the text ends in the {last} of the service")
+        facts[f"{fact_path('containers', name)}/command"] = Unknown("error", f"the text ends in the {last} of {name}")
     return Parsed({path: _as_known(value) for path, value in facts.items()}, notes=launch.notes, volatile=(*docker_inspect.VOLATILE, *VOLATILE))
 
 
@@ -138,10 +142,10 @@ def _command_line(one: Mapping[str, Any]) -> str:
 
 
 def _as_known(value: Any) -> Any:
-    """Return a value, or Unknown where Compose fills in a variable that the file does not tell."""
+    """Return a value, or Unknown where something is filled in that the file does not tell."""
     shown = value if isinstance(value, str) else json.dumps(value) if isinstance(value, (list, dict)) else ""
     found = _FILLED_IN.search(shown)
-    return Unknown("not_recorded", f"docker compose fills in {found.group()[:60]}, which the file does not tell") if found else value
+    return Unknown("not_recorded", f"{found.group()[:60]} is filled in when it starts, and the file does not tell it") if found else value
 
 
 FORMAT = Format(

@@ -23,7 +23,7 @@ from driftwatch.dumps.format import Format, NoDump, Parsed, Stretch
 from driftwatch.dumps.json_text import json_stretches, salvage
 
 VOLATILE = tuple(glob for probe in PROBES for glob in probe.volatile)
-_CONTAINER = re.compile(r'"(?:HostConfig|NetworkSettings|GraphDriver|RepoTags|RootFS)"')
+_CONTAINER = re.compile(r'"(?:HostConfig|NetworkSettings|GraphDriver|RepoTags|RootFS|OOMKilled|ResolvConfPath)"')
 _PROBABLY = 200
 _MOST = 40
 

@@ -128,9 +128,15 @@ def _of_grep(words: Sequence[str]) -> tuple[str, ...]:
     patterns = [word for word in words if not word.startswith("-")]
     if set(options) - set("Eei") or not patterns:
         return ()
-    plain = [_PLAIN.fullmatch(one) for pattern in patterns for one in re.split(r"\\?\|", pattern)]
+    plain = [_PLAIN.fullmatch(one) for pattern in patterns for one in _alternatives(pattern)]
     spelled = [(found[1], case) for found in plain if found for case in ((found[2].upper(), found[2].lower()) if "i" in options else (found[2],))]
     return tuple(f"env/{'' if start else '*'}{name}*" for start, name in spelled) if None not in plain else ()
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Return what a pattern looks for as one or the other: ``A|B``, and ``^(A|B)`` too."""
+    found = re.fullmatch(r"(\^?)\(([^()]+)\)", pattern)
+    return [found[1] + one for one in found[2].split("|")] if found else re.split(r"\\?\|", pattern)
 
 
 def variables(text: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """One GPU under one key: what a table of nvidia-smi tells by index goes below the UUID that ``-L`` or ``-q`` of the same paste tells for it. Pure.
 
-Only where both are nvidia-smi's own numbers, the paste knows one UUID for the index, and neither name nor address speaks against it.
+Only where both are nvidia-smi's own numbers, the paste knows one UUID for the index, and neither name nor address speaks against it. Where it knows two for
+an index though the tool counts fewer GPUs than that makes, somebody changed one of them: what is told of both goes below ``gpus/index-N``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from driftwatch.dumps.merge import UNKNOWN
 
 _INDEX = re.compile(r"gpus/(?P<uuid>GPU-[^/]{1,80})/index\Z")
+_OF_UUID = re.compile(r"gpus/(?P<uuid>GPU-[^/]{1,80})(?P<rest>/.*)?\Z")
 _KEYED = re.compile(r"gpus/index-(?P<index>\d{1,4})(?P<rest>/.*)?\Z")
 
 
@@ -23,9 +25,19 @@ def under_uuids(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if found:
             uuids.setdefault(str(value), set()).add(found["uuid"])
     told = {path: value for facts in parts for path, value in facts.items()}
+    count = told.get("gpus/count")
+    if isinstance(count, int) and count < sum(map(len, uuids.values())):
+        spelt = {uuid: index for index, those in uuids.items() for uuid in those if _agree(told, f"gpus/{min(those)}", f"gpus/{uuid}")}
+        return [{_by_index(path, spelt): value for path, value in facts.items()} for facts in parts]
     known = {index: next(iter(those)) for index, those in uuids.items() if len(those) == 1}
     known = {index: uuid for index, uuid in known.items() if _agree(told, f"gpus/index-{index}", f"gpus/{uuid}")}
     return [dict(_renamed(facts, known)) for facts in parts]
+
+
+def _by_index(path: str, spelt: Mapping[str, str]) -> str:
+    """Return a path below a GPU's number, where its UUID is one of several spellings."""
+    found = _OF_UUID.match(path)
+    return f"gpus/index-{spelt[found['uuid']]}{found['rest'] or ''}" if found and found["uuid"] in spelt else path
 
 
 def _agree(told: Mapping[str, Any], one: str, other: str) -> bool:

@@ -28,12 +28,17 @@ _BRACKETS = re.compile(r"\s*\([^()]{0,80}\)")
 _GPU = re.compile(r"gpu #?(?P<index>\d{1,3})\Z")
 _ARROW = re.compile(r"\s*(.{1,80}?)\s*(?:->|→|=>|-->)\s*(.{1,80}?)\s*\Z")
 _MANY = re.compile(r"(?P<count>\d{1,4})\s?[xX*\u00d7]\s?(?P<name>[A-Za-z].{1,120})\Z")
+_OS = re.compile(r"\s*(?:[-*\u2022+]\s+)(?P<label>OS/Version)(?:\([^()\n]{1,80}\))?:?\s+(?P<value>[A-Z].{1,200})\Z")
 _LOOSE = re.compile(r"\s*(?:[-*\u2022+]\s+)?(?P<label>[A-Za-z][\w-]{1,30}(?: version)?)(?:\s+|\s?==?\s?)(?P<value>[vV]?\d[\w.+-]{0,60})\s*\Z")
 _NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
 _DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
+_BESIDE = re.compile(r",\s*(?:CUDA|[Dd]river)\b[^|]*\Z")
 _MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
+_UNAME = re.compile(  # what uname prints, also behind the command itself
+    r"(?:\$?\s{0,2}uname(?: -\w{1,9}){1,3}\s{1,4})?(?:Linux\s{1,4})?"
+    r"(?:[A-Za-z][\w.-]{0,80}\s{1,4})?(?P<release>\d{1,2}\.\d{1,3}[\w.+~-]{0,100})(?:\s.{0,400})?\Z")
 _LABELS = {
-    "os/name": ("os", "operating system", "os version", "distribution", "operating system and version", "os and version"),
+    "os/name": ("os", "operating system", "os version", "distribution", "operating system and version", "os and version", "os/version"),
     "kernel/release": ("kernel", "kernel version", "kernel release"), "firmware/bios": ("bios",),
     "driver/version": (
         "nvidia driver version", "nvidia driver", "driver version", "driver", "gpu driver", "gpu driver version", "nvidia open gpu kernel modules version"),
@@ -41,9 +46,11 @@ _LABELS = {
     "platform": ("platform", "python platform"), "torch/version": ("pytorch version", "pytorch", "torch version", "torch"),
     "cudnn/version": ("cudnn version", "cudnn"), "cuda/version": ("cuda version", "cuda"), "tensorrt/version": ("tensorrt version",),
     "nccl/version": ("nccl version", "nccl"), "gpus": ("nvidia gpu", "gpu", "gpu type", "gpu model", "gpus", "gpu name", "hardware: gpu"),
+    "-": ("container runtime type/version", "k8s flavor/version", "gpu operator version"),  # labels that tell a form, and nothing of the host
 }
 _PATHS = {label: path for path, labels in _LABELS.items() for label in labels}
 _PACKAGES = ("vllm", "sglang", "transformers", "triton", "flashinfer", "numpy", "accelerate", "xformers", "tensorrt-llm", "sgl-kernel", "flash-attn", "ray")
+_PART_OF = re.compile(r"(?:vllm|sglang|sgl|flashinfer)-[a-z][a-z-]{1,40}\Z")  # what is installed beside a server, or as a part of it
 _TEXTS = ("os/name", "kernel/release", "firmware/bios", "python/executable")
 
 
@@ -74,7 +81,7 @@ def _path(line: str) -> str:
 
 
 def _row(line: str) -> re.Match[str] | None:
-    return _LABEL.match(line) or _PLAIN.match(line) or _LOOSE.match(line)
+    return _LABEL.match(line) or _PLAIN.match(line) or _LOOSE.match(line) or _OS.match(line)
 
 
 def path_of(label: str) -> str:
@@ -83,7 +90,7 @@ def path_of(label: str) -> str:
     if _GPU.match(name):
         return f"gpus/index-{int(name.rpartition(' ')[2].lstrip('#'))}"
     bare = name.removesuffix(" version").replace("_", "-")
-    return f"packages/{bare}/version" if bare in _PACKAGES else _PATHS.get(name, "")
+    return f"packages/{bare}/version" if bare in _PACKAGES or _PART_OF.match(bare) else _PATHS.get(name, "")
 
 
 def parse(text: str) -> Parsed:
@@ -112,8 +119,9 @@ def add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     elif path == "platform":
         facts.update({} if is_cut else kernel_of(value))
     elif path in _TEXTS:
-        facts.update({} if is_cut else {path: value})
-    elif (found := _NUMBER.match(value)) and found["version"] != "0":
+        uname = _UNAME.match(value) if path == "kernel/release" else None
+        facts.update({} if is_cut else {path: uname["release"] if uname else value})
+    elif path != "-" and (found := _NUMBER.match(value)) and found["version"] != "0":
         facts[path] = _one(facts.get(path), told_at_end(found["version"], is_cut=is_cut))
 
 
@@ -127,7 +135,7 @@ def _one(before: Any, told: Any) -> Any:
 
 def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     """Add a GPU's name and, where they stand behind it, its memory and the driver."""
-    name, bar, rest = value.partition(" | ")
+    name, bar, rest = _BESIDE.sub("", value).partition(" | ")
     index = path.rpartition("-")[2] if "index-" in path else ""
     is_short = is_cut and not bar
     if index:

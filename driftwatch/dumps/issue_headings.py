@@ -27,7 +27,6 @@ LONGEST = 1000
 _HEADING = re.compile(r"\s{0,3}#{2,5}\s{1,4}(?P<label>[A-Za-z].{0,80})\Z")
 _ANY_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _GPU = re.compile(r"\bGPU (?P<index>\d{1,3}): (?P<name>[A-Za-z][^():\n]{1,100}?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]{8,40})\)")
-_UNAME = re.compile(r"(?:Linux\s{1,4})?(?:[A-Za-z][\w.-]{0,80}\s{1,4})?(?P<release>\d{1,2}\.\d{1,3}[\w.+~-]{0,100})(?:\s.{0,400})?\Z")
 _RELEASE = re.compile(r"(?:\bDescription:|\bPRETTY_NAME=)[ \t]{0,40}\"?(?P<name>[^\s\"][^\"\n]{1,200})\"?$", re.MULTILINE)
 _SAYS_NOTHING = re.compile(r"_?no response_?|n/?a|none|unknown|linux|windows|macos|docker|wsl2?|nvidia|amd|intel|apple|other|cuda|yes|no|\W+", re.IGNORECASE)
 
@@ -76,8 +75,7 @@ def _add(facts: dict[str, Any], path: str, below: str, *, is_cut: bool) -> None:
     elif path == "os/name" and (release := _RELEASE.search(below)) and not is_cut:
         facts[path] = release["name"]
     elif "\n" not in below:
-        uname = _UNAME.match(below) if path == "kernel/release" else None
-        add(facts, path, uname["release"] if uname else below, is_cut=is_cut)
+        add(facts, path, below, is_cut=is_cut)
 
 
 def _module(below: str) -> dict[str, str]:

@@ -29,10 +29,10 @@ from driftwatch.dumps.placeholders import OPEN, bracketed, is_open
 from driftwatch.dumps.server_log import ARGUMENTS, begins_log
 from driftwatch.dumps.shell import Prompted, Simple, prompted, simple_commands
 
-_HINT = re.compile(r"sglang\.launch_server|vllm\.entrypoints|\bvllm serve\b|\bsglang serve\b|(?:launch|api)_server\.py\b|vllm/vllm-openai")
+_HINT = re.compile(r"sglang\.launch_server|vllm\.entrypoints|\bvllm serve\b|\bsglang serve\b|(?:launch|api)_server\.py\b|/vllm-openai\b")
 _BARE = re.compile(
     r"\s{0,8}(?:[A-Z_][A-Z0-9_]*=\S{0,200}\s+){0,20}"
-    r"(?:export\s+[A-Z_]|(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s|(?:nohup|numactl) )")
+    r"(?:export\s+[A-Z_]|(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s|(?:nohup|numactl|exec) )")
 _TRACE = re.compile(r"\+{1,6} \S")
 _SET = re.compile(r"\+{1,6} (?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _EXPORTED = re.compile(r"\+{1,6} export ([A-Za-z_]\w*)(?:=.*)?\Z")
@@ -40,6 +40,7 @@ _SCRIPTS = (("api_server.py", "vllm"), ("launch_server.py", "sglang"))
 _LAST_OPTION = re.compile(r"\s+-{1,2}[\w-]{0,80}(?:[ =]\S{0,400})?\Z")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
 _TWO_OPTIONS = re.compile(r"\s--[a-z]")
+_CARRIED_ON = re.compile(r"\\\s+(?=-)")  # a backslash whose line end was lost
 _BROKEN = "a command that starts a server is left out: its quotes do not pair"
 _LONGEST = 16_000
 _MOST_LINES = 60
@@ -102,6 +103,12 @@ def _is_launch(lines: Sequence[str], at: int, after: int) -> bool:
     return any(_launch(simple) is not None for simple in simples) or (not simples and _is_unpaired(lines[at:after]))
 
 
+def is_alone(text: str) -> bool:
+    """Tell whether a paste is one line, a command that starts a server: one that was copied, and needs no line end to be whole."""
+    line = text.strip()
+    return "\n" not in line and _hints(line) and _is_launch([line], 0, 1)
+
+
 def _is_unpaired(lines: Sequence[str]) -> bool:
     """Tell whether the lines of a command hold a quotation mark without its partner."""
     text = " ".join(lines)
@@ -118,14 +125,14 @@ def _simples(lines: Sequence[str]) -> tuple[Simple, ...]:
     """Return the simple commands of one command line that may run over several lines."""
     first = prompted(lines[0])
     text = " ".join(line.rstrip().rstrip("\\") for line in ([first.text, *lines[1:]] if first else lines))
-    return simple_commands(Prompted(bracketed(text[:_LONGEST]), first.mark if first else "bare"))
+    return simple_commands(Prompted(bracketed(_CARRIED_ON.sub(" ", text[:_LONGEST])), first.mark if first else "bare"))
 
 
 def _launch(simple: Simple) -> Launch | None:
     """Return the launch in a command, which may stand behind ``docker run …`` or ``nohup``."""
     words = list(simple.words)[:_MOST_WORDS]
     for at, word in enumerate(words):
-        if "vllm/vllm-openai" in word and words[0] == "docker":
+        if "/vllm-openai" in word and words[0] == "docker":
             return Launch("vllm", tuple(words[at + 1:]))
         name = word.rpartition("/")[2]
         script = next((framework for file, framework in _SCRIPTS if name == file), None)
@@ -150,8 +157,8 @@ def _notes(text: str) -> tuple[str, ...]:
 
 
 def _uncut(text: str) -> str:
-    """Return a text of several lines whose last one was not ended without its last option, which may be a piece of one."""
-    return text if text.endswith("\n") or "\n" not in text else _LAST_OPTION.sub("", text)
+    """Return a text whose last line was not ended without its last option, which may be a piece of one."""
+    return text if text.endswith("\n") else _LAST_OPTION.sub("", text)
 
 
 def parse_alone(text: str) -> Parsed:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from driftwatch.agent import probe
 from driftwatch.dumps.format import Parsed
@@ -52,7 +52,7 @@ def _fuller_version(one: str, other: str) -> str | None:
     """Return the one of two texts of one version that says more: ``2.6.0+cu124`` beside ``2.6.0``; None where they differ."""
     try:
         first, second = Version(one), Version(other)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or what Python says of thousands of digits
         return None
     if first.public != second.public or None not in (first.local, second.local):
         return one if first == second else None

@@ -31,9 +31,10 @@ _THIRD = re.compile(r"\s*\|[^|]*\|[^|]*\|\s*([^|\s]+)\s*\|")
 _MIG = re.compile(r"\s*\|\s+(\d{1,3})\s+\d+\s+\d+\s+\d+\s+\|\s*\d+MiB\s*/")
 _MIG_TITLE = re.compile(r"\s*\|\s*MIG devices:")
 _PROCESS = re.compile(r"\s*\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+(?:M\+C\+G|M\+C|C\+G|C|G|M)\s+(.*?)\s+(\d+MiB|N/A)\s*\|")
+_CLOSED = re.compile(r"\s{0,8}\+[-=]{20,}\+\s*\Z")
 _END_OF_GPUS = re.compile(r"\s*\+(?:-+\+)+\s*\Z")
-_LISTED = re.compile(r"\s*GPU (\d{1,3}): (.{1,80}?) \(UUID: (GPU-[0-9A-Fa-f-]{8,40})\)\s*\Z")
-_LISTED_MIG = re.compile(r"\s+MIG \S+\s+Device\s+\d+: \(UUID: ")
+_LISTED = re.compile(r"\s*GPU (\d{1,3}): (.{1,80}?) \(UUID: (GPU-[0-9A-Fa-f-]{8,40}(?=\))|GPU-(?:[0-9A-Fa-f]{4,12}-){4}[0-9A-Fa-f]{12})\)?\s*\Z")
+_LISTED_MIG = re.compile(r"\s+MIG \S+")
 _LINKED = re.compile(r"\s+Link \d{1,2}: ")
 _VERSIONS = re.compile(r"\s*(?:NVIDIA-SMI|NVML|DRIVER|KMD|CUDA(?: UMD)?) [Vv]ersion\s*: \S")
 _REFUSED = re.compile(
@@ -50,6 +51,7 @@ _COMPUTE_MODES: Mapping[str, str] = MappingProxyType({"E. Process": "Exclusive_P
 _SWITCH: Mapping[str, str] = MappingProxyType({"On": "Enabled", "Off": "Disabled"})
 _MODELS = ("WDDM", "TCC", "MCDM")  # Windows prints which kind of driver there is where Linux prints persistence
 _NOT_SEEN = AgentUnknown("not_recorded", "nvidia-smi: the table of processes was not pasted")
+_CUT = AgentUnknown("not_recorded", "nvidia-smi: the table of processes was cut")
 _LONGEST = 400
 _ANY_MARK = ("|", "NVSMI LOG", "nvidia", *_MARKS, *smi_query.MARKS, *smi_csv.MARKS)
 
@@ -102,7 +104,7 @@ def parse(text: str) -> Parsed:
     if smi_query.TITLE.match(head) or smi_query.is_bare(lines, 0):
         return smi_query.parse_text(text)
     if _LISTED.match(head):
-        return _list(lines)
+        return _list(lines, is_cut=not text.endswith("\n"))
     if _VERSIONS.match(head):
         return _versions(lines)
     if _REFUSED.match(head):
@@ -110,7 +112,7 @@ def parse(text: str) -> Parsed:
     return smi_csv.parse(text) if smi_csv.fields_of(text.partition("\n")[0]) else _table(text)
 
 
-def _list(lines: Sequence[str]) -> Parsed:
+def _list(lines: Sequence[str], *, is_cut: bool) -> Parsed:
     facts: dict[str, Any] = {}
     devices: dict[str, int] = {}
     top = ""
@@ -121,7 +123,8 @@ def _list(lines: Sequence[str]) -> Parsed:
             facts.update({f"{top}/index": int(found.group(1)), f"{top}/name": found.group(2)})
         elif top and _LISTED_MIG.match(line):
             devices[top] = devices.get(top, 0) + 1
-    facts.update((f"{top}/mig/devices", count) for top, count in devices.items())
+    cut = Unknown("error", "nvidia-smi -L: the list was cut")
+    facts.update((f"{one}/mig/devices", cut if is_cut and one == top else count) for one, count in devices.items())
     facts.update((f"{top}/mig/current", "Enabled") for top in devices)
     if any(map(_LINKED.match, lines)):
         facts.update(_links(lines))
@@ -175,10 +178,13 @@ def _table(text: str) -> Parsed:
     gpus, begun = _gpus(lines)
     has_processes = any("Processes:" in line for line in lines)
     listed = _processes(lines)
+    is_closed = any("No running processes found" in line for line in lines) or any(map(_CLOSED.match, lines[-1:]))
     devices = [found.group(1) for found in map(_MIG.match, lines) if found]
     for index, texts in gpus.items():
         mig = [("mig_devices/mig_device", "")] * (devices.count(str(index)) if has_processes else 0)
-        facts.update(gpu_facts(element_of([*texts, *mig]), index, tuple(listed.get(index, ())) if has_processes else _NOT_SEEN))
+        is_listed = is_closed or index < max(listed, default=0)  # else rows may be missing that stood below the cut
+        processes = (tuple(listed.get(index, ())) if is_listed else _CUT) if has_processes else _NOT_SEEN
+        facts.update(gpu_facts(element_of([*texts, *mig]), index, processes))
     facts.update((f"gpus/index-{index}", Unknown("error", "nvidia-smi: its row was cut")) for index in begun - set(gpus))
     facts.update((f"gpus/index-{int(index)}/mig/current", "Enabled") for index in devices)
     is_whole = banner is not None and has_processes and not begun - set(gpus) and sorted(gpus) == list(range(len(gpus)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +21,16 @@ from driftwatch.dumps.format import FENCE, Format, NoDump, NoFacts, Parsed, Stre
 from driftwatch.dumps.given_counts import with_given
 from driftwatch.dumps.gpu_keys import under_uuids
 from driftwatch.dumps.hosts import told_by_some
+from driftwatch.dumps.launch_lines import is_alone
 from driftwatch.dumps.merge import UNKNOWN, merged
 from driftwatch.dumps.placeholders import without_placeholders
+from driftwatch.dumps.rows import NAME, version_path
 from driftwatch.dumps.secrets import left_out, masked
 from driftwatch.dumps.unprinted import unprinted
 from driftwatch.model import ProbeResult, Snapshot, Unknown
 
 MOST_FACTS = 25_000
+_SHORT = re.compile(rf"\s{{0,8}}(?:[-+~*]\s{{1,4}})?(?P<name>{NAME})(?:==|:?\s{{1,80}})\d{{1,2}}\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ def read_dump(text: str, name: str, read_as: str | None = None, redactor: Redact
     Raises NoDump where no format knows anything in it, NoFacts where those that know it can tell nothing of it, saying what was looked for.
     """
     wanted = tuple(one for one in formats() if read_as in (None, one.name))
-    readings = [_read(lines, wanted, is_forced=read_as is not None) for lines in clean(text)]
+    cleaned = [replace(lines, is_whole=lines.is_whole or is_alone(text)) for lines in clean(text)]
+    readings = [_read(lines, wanted, is_forced=read_as is not None) for lines in cleaned]
     read = max(readings, key=_told)
     read = [one for one in read if one.parsed.facts or one.parsed.notes or one.parsed.symptom] or read  # leftovers between dumps tell nothing
     if not any(one.parsed.facts for one in read) and (read_as is not None or not read):
@@ -118,6 +123,8 @@ def _parse(one: Format, stretch: Stretch, lines: Lines) -> Read:
     text = "\n".join("" if line == FENCE else line for line in lines.lines[stretch.first:stretch.after])
     parsed = one.parse(text if is_cut else text + "\n")
     parsed = parsed if not is_cut or one.knows_cuts else _before_the_cut(one, text, parsed)
+    if next((line for line in lines.lines[stretch.after:] if line.strip(" ")), "") == FENCE:
+        parsed = _before_the_fence(text.rstrip().rpartition("\n")[2], parsed)
     return Read(one, stretch.after - stretch.first, replace(parsed, facts=without_placeholders(parsed.facts)))
 
 
@@ -134,6 +141,15 @@ def _before_the_cut(one: Format, text: str, parsed: Parsed) -> Parsed:
     facts = {path: value if "/args/" in path or path.endswith("/log/error") or (path in sure and sure[path] == value) else open_end
              for path, value in parsed.facts.items() if path in sure or not path.startswith("transcript/")}
     return replace(parsed, facts=facts)
+
+
+def _before_the_fence(last: str, parsed: Parsed) -> Parsed:
+    """Return what a text tells above a fence. A version of one or two digits in its last row may be a piece of one, put into a fence; then none tells all."""
+    short = _SHORT.match(last)
+    path = version_path(short["name"]) if short else ""
+    if path not in parsed.facts:
+        return parsed
+    return replace(parsed, facts={**parsed.facts, path: Unknown("error", f"the fence closes in its row, at {last.strip()[-40:]!r}")}, tells=())
 
 
 def _snapshot(read: Sequence[Read], redactor: Redactor) -> Snapshot:

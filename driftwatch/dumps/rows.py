@@ -15,7 +15,7 @@ VERSION = r"[vV]?(?:\d{1,8}!)?\d[A-Za-z0-9]{0,40}(?:[.+_-][A-Za-z0-9]{1,60}){0,1
 NAMED = re.compile(NAME + r"\Z")
 VERSIONED = re.compile(VERSION + r"\Z")
 ALL_VERSIONS = "packages/*/version"
-_TRUSTED_AT_A_CUT = re.compile(r"\d+\.\d+\.\d+(?:\.\d+)*\Z")
+_WHOLE_AT_A_CUT = re.compile(r"\d{3}\.\d{2,3}\.\d\d\Z")  # a driver's; of any other version the last part may go on (3.12.1 of 3.12.15)
 _PROMPT = re.compile(
     r"\s*(?:\([\w./+-]{1,60}\)\s?){0,3}(?:(?:[\w.+-]{1,60}@[^$#%>\u276f\u279c\n]{0,160}|[\w.:@-]{0,40}[/~.-][\w./:~@-]{0,80}\s?)[$#%\u276f\u279c]|[$\u276f\u279c\u03bb]"
     r"|PS [^>\n]{1,120}>)\s+(?P<command>\S.{0,2000})\Z")
@@ -55,7 +55,7 @@ def package(name: str, key: str) -> str:
 
 def told_at_end(version: str, *, is_cut: bool) -> Any:
     """Return a version, or Unknown where the text was cut in its row and the rest of it may be missing."""
-    if is_cut and not _TRUSTED_AT_A_CUT.match(version):
+    if is_cut and not _WHOLE_AT_A_CUT.match(version):
         return Unknown("error", f"the text ends in its row, at {version!r}")
     return version
 

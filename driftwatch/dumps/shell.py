@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 LONGEST = 4000
@@ -20,6 +20,9 @@ _TRACED = re.compile(r"\+{1,6} (?P<command>\S.*)\Z")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}\Z")
 _SEPARATORS = frozenset((";", "&&", "||", "&"))
+_SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
+_ENGINES = frozenset(("docker", "podman", "nerdctl"))
+_TAKE_VALUE = frozenset(("-e", "--env", "-u", "--user", "-w", "--workdir", "-p", "-i", "-o", "-l", "-J", "-F"))
 _BEFORE = frozenset(("sudo", "time", "nohup", "env", "exec", "command"))
 
 
@@ -61,7 +64,7 @@ class Simple:
     @property
     def program(self) -> str:
         """Return the program's own name."""
-        return self.words[0].rpartition("/")[2] if self.words else ""
+        return self.words[0].rpartition("/")[2].removesuffix(".exe") if self.words else ""
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -106,8 +109,43 @@ def simple_commands(one: Prompted) -> tuple[Simple, ...]:
         if made.program == "cd" and len(made.words) > 1:
             cwd = made.words[1]
         elif made.words or made.variables:
-            found.append(made)
+            found += _carried(made)
     return tuple(found)
+
+
+def _carried(made: Simple, depth: int = 3) -> tuple[Simple, ...]:
+    """Return what a command runs elsewhere or in a shell of its own, ``kubectl exec POD -- uname -r`` for one, in its place; else itself."""
+    begin = _begin_of_carried(made)
+    inner = made.words[begin:] if begin else ()
+    if not inner or depth == 0:
+        return (made,)
+    is_text = len(inner) == 1 and re.search(r"\s", inner[0]) is not None
+    several = simple_commands(Prompted(inner[0], "carried", cwd=made.cwd, home=made.home)) if is_text else (replace(made, words=inner),)
+    if not several:
+        return (made,)
+    last = replace(several[-1], pipes=(*several[-1].pipes, *made.pipes)) if is_text else several[-1]
+    return (*several[:-1], *_carried(last, depth - 1))
+
+
+def _begin_of_carried(made: Simple) -> int:
+    """Return where the words begin that another program is given to run; 0 where it runs none."""
+    words = made.words
+    if made.program in _SHELLS:
+        return next((at + 1 for at in range(1, len(words)) if re.fullmatch(r"-[a-z]*c", words[at])), 0)
+    if made.program in ("kubectl", "oc"):
+        return words.index("--") + 1 if "exec" in words and "--" in words else 0
+    if made.program in _ENGINES:
+        return _after_options(words, 2, 1) if words[1:2] == ("exec",) else 0
+    if made.program == "ssh":
+        return _after_options(words, 1, 1)
+    return next((at for at in range(1, len(words)) if re.fullmatch(r"[a-z/][\w./+-]*", words[at])), 0) if made.program == "srun" else 0
+
+
+def _after_options(words: tuple[str, ...], at: int, operands: int) -> int:
+    """Return where the words stand behind options, some of which take a value, and behind so many operands; 0 where none do."""
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _TAKE_VALUE else 1
+    return at + operands if at + operands < len(words) else 0
 
 
 def split(text: str) -> list[str]:

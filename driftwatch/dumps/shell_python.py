@@ -96,12 +96,26 @@ def printed(names: Sequence[str], lines: Sequence[str]) -> Told:
 
 
 def _apart(names: str, line: str) -> tuple[list[str], list[str]]:
-    """Return several expressions of one ``print`` with the words that it printed of each; all as one where the words are more or fewer."""
-    several, words = names.split(_AND), line.split()
-    if len(several) != len(words) or len(several) == 1:
-        return [names.replace(_AND, ", ")], [line]
-    kept = [(name, word) for name, word in zip(several, words, strict=True) if not name.startswith(("'", '"', "f'", 'f"'))]
-    return [name for name, _ in kept], [word for _, word in kept]
+    """Return the expressions of one ``print`` with what it printed of each, its own words left out; all as one where the line does not look so."""
+    parts = [part for number, name in enumerate(names.split(_AND)) for part in ([(" ", "")] * bool(number) + _parts(name))]
+    asked = [code for _, code in parts if code]
+    words = [re.escape(text) if text else r"(\S+)" for text, _ in parts]
+    words[-1:] = ["(.+)"] if parts and parts[-1][1] else words[-1:]
+    is_apart = all(re.search(r"\s", between) for between in re.findall(r"(?<=\0)[^\0]*(?=\0)", "".join(text or "\0" for text, _ in parts)))
+    found = re.fullmatch("".join(words), line) if asked and is_apart else None
+    return (asked, list(found.groups())) if found else ([names.replace(_AND, ", ")], [line])
+
+
+def _parts(name: str) -> list[tuple[str, str]]:
+    """Return an expression as what is printed of it: texts that stand there, and the code of what else, as ("", CODE)."""
+    node = ast.parse(name, mode="eval").body
+    if isinstance(node, ast.JoinedStr):
+        return [_part(one.value if isinstance(one, ast.FormattedValue) else one) for one in node.values]
+    return [_part(node)]
+
+
+def _part(node: ast.expr) -> tuple[str, str]:
+    return (node.value, "") if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value else ("", ast.unparse(node))
 
 
 def _value(name: str, text: str) -> Iterator[tuple[str, Any]]:

@@ -20,6 +20,7 @@ BARE = re.compile(r"(?:Timestamp|Driver Version|KMD Version|Attached GPUs) {6,60
 MARKS = ("NVSMI LOG", "nvidia_smi_log", "Attached GPUs", "Product Name")
 _ROW = re.compile(r"( *)(\S[^:]{0,90}?) *: ?(.*)\Z")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*\Z")
+_TAG = re.compile(r"<(/?)\w[^<>\n]{0,200}?(/?)>")
 _HEAD = re.compile(r"(?:Timestamp|Driver Version|CUDA (?:UMD )?Version|KMD Version|Attached GPUs|NVML Version|GPU [0-9A-Fa-f]{8}:|Unit |HIC )")
 _CUT = AgentUnknown("not_recorded", "nvidia-smi -q: the text ends before the processes")
 _EXACT: Mapping[str, str] = MappingProxyType({
@@ -94,12 +95,27 @@ def parse_xml(text: str) -> Parsed:
     """Return what a ``-q -x`` document tells."""
     query = parse_query(text)
     facts: dict[str, Any] = {"driver/version": version(query.driver), "cuda/driver": version(query.cuda), "gpus/count": query.attached}
-    for gpu in query.gpus:
+    whole = {gpu.key for gpu in query.gpus}
+    begun = _ended(text) if query.cut else ""
+    for gpu in parse_query(begun).gpus if begun else query.gpus:
         told = {path: stored(value) for path, value in gpu.facts}
-        if gpu.processes is not None:
+        if gpu.processes is not None and gpu.key in whole:
             told.update(holders(gpu))
         facts.update((f"{fact_path('gpus', gpu.key)}/{path}", value) for path, value in told.items())
     return Parsed({path: value for path, value in facts.items() if value is not None}, notes=(query.cut,) if query.cut else (), volatile=VOLATILE)
+
+
+def _ended(text: str) -> str:
+    """Return a document that was cut within a GPU as one that ends before the section in which it was cut; "" where it was cut elsewhere."""
+    start = text.rfind("<gpu id=")
+    body = text[start:].rpartition("\n")[0]  # the last line may be a piece
+    if start < 0 or "</gpu>" in body:
+        return ""
+    depth = end = 0
+    for tag in _TAG.finditer(body):
+        depth += -1 if tag.group(1) else not tag.group(2)
+        end = tag.end() if depth == 1 else end
+    return f"{text[:start]}{body[:end]}</gpu>{END}" if end else ""
 
 
 def parse_text(text: str) -> Parsed:

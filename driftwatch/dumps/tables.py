@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from driftwatch.dumps.format import FENCE, Parsed
+from driftwatch.dumps.format import Parsed
 from driftwatch.dumps.rows import ALL_VERSIONS, NAME, NAMED, VERSION, add_version, is_version, package, told_at_end
 
 FEWEST_ROWS_OF_ALL = 5
@@ -109,8 +109,3 @@ def interpreter(text: str) -> dict[str, str]:
 def is_filtered(command: str) -> bool:
     """Tell whether a command line shows only some of the packages."""
     return _GREP.search(command) is not None
-
-
-def ends_at_fence(lines: Sequence[str], at: int) -> bool:
-    """Tell whether what ends at a line ends there because something else begins."""
-    return at < len(lines) and (lines[at] == FENCE or not lines[at].strip())

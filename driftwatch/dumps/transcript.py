@@ -40,6 +40,7 @@ _CARRIERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "oc", "ssh", "s
 _MOST_BEFORE = 10
 _COUNTING = frozenset(("ls", "find"))
 _PYTHON = re.compile(r"\s{0,4}>>> (\S.*)\Z")
+_ONE_LINER = re.compile(r"\s{0,8}python[\d.]{0,6}(?:\.exe)? -c [\"']")
 _STARTERS = frozenset((*_READERS, "nvidia-smi", "nvcc", "conda", "hostname", "lscpu", "lspci", "numactl", "ibstat", "rpm", "dpkg", "apt", "mount", "ps", "top"))
 _MOST_COMMANDS = 2000
 _LONGEST = 1000
@@ -82,7 +83,8 @@ def _shown(lines: Sequence[str]) -> Iterator[Shown]:
 
 def _may_prompt(lines: Sequence[str], at: int) -> bool:
     head = lines[at][:240]
-    return any(sign in head for sign in "$#%\u276f\u279c>") or head.startswith("+") or (at > 0 and lines[at - 1] == FENCE and head[:1].isalpha())
+    is_alone = _ONE_LINER.match(head) is not None or (at > 0 and lines[at - 1] == FENCE and head[:1].isalpha())
+    return any(sign in head for sign in "$#%\u276f\u279c>") or head.startswith("+") or is_alone
 
 
 def _prompt(lines: Sequence[str], at: int) -> Prompted | None:
@@ -93,8 +95,8 @@ def _prompt(lines: Sequence[str], at: int) -> Prompted | None:
     found = prompted(lines[at])
     if found is not None and (found.mark in ("user", "short") or _starts_program(found.text)):
         return None if found.mark == "traced" else found
-    is_first = at > 0 and lines[at - 1] == FENCE
-    return Prompted(lines[at].strip(), "bare") if is_first and _starts_program(lines[at]) and _is_bare(lines[at]) else None
+    is_first = at > 0 and lines[at - 1] == FENCE and _starts_program(lines[at]) and _is_bare(lines[at])
+    return Prompted(lines[at].strip(), "bare") if is_first or _ONE_LINER.match(lines[at]) else None
 
 
 def _starts_program(text: str) -> bool:

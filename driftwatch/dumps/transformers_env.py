@@ -22,6 +22,9 @@ _ROW = re.compile(r"\s*[-*•]\s+(?:🤗\s*)?`?(?P<key>[A-Za-z][\w .?/()`-]{0,80
 _ANCHOR = re.compile(
     r"\s*[-*•]\s+(?:🤗\s*)?`?(?:transformers|diffusers|accelerate|peft|huggingface[-_ ]hub|trl|datasets|deepspeed)`? version\s*:", re.IGNORECASE)
 _NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub"}
+_HUBS = frozenset((  # rows of huggingface_hub's tool, which asks the metadata for these alone
+    "fastai", "tensorflow", "torch", "jinja2", "graphviz", "keras", "pydot", "pillow", "hf_transfer", "hf_xet", "gradio", "tensorboard", "numpy", "pydantic",
+    "aiohttp", "httpx"))
 _FIRST = re.compile(r"[^\s(]+")
 
 
@@ -63,7 +66,9 @@ def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
         facts["gpus/index-0/name"] = re.sub(r", \d+ MiB.*", "", value)
     elif key.lower() in ("gpu number", "number of gpus") and value.isdigit() and not is_cut:
         facts["gpus/count"] = int(value[:6])
-    elif is_row:
+    elif key.lower() in _HUBS and value == "N/A":
+        facts[version_path(key)] = None
+    elif is_row or key.lower() in _HUBS:
         _add_package(facts, _NAMES.get(name, name), value, is_cut=is_cut)
 
 

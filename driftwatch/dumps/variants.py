@@ -39,6 +39,9 @@ _PREFIXES = tuple(re.compile(one) for one in (
 _NUMBERED = tuple(re.compile(one) for one in (r"\s{0,8}(\d{1,5})(?: \| ?|:\t? ?|\. |\t|  )", r"\s{0,8}(\d{1,5})[ \t]{1,4}(?=\S)"))
 _AROUND = tuple(re.compile(one) for one in (r"\s*\*\*(.*?)\*\*\s*\Z", r"\s*`(.*?)`\s*\Z"))
 _ROW = re.compile(r"\s*\|(.*)\|\s*\Z")
+_ARGUMENTS = re.compile(r"server_args=ServerArgs(?=\()|args: Namespace(?=\()|non-default args: (?=\{)")
+_SIGN = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|['\"]|[()\[\]{}]")
+_OTHER_LINE = re.compile(r"\s*(?:\[?\d{4}-\d\d-\d\d|\[|\(|[A-Z]{4,8} |Traceback|[\w.-]{1,80}\s{0,40}\|)")
 _TABLE_RULE = re.compile(r"\s*(?:\|\s*)?(?::?-{2,}:?\s*\|\s*)+(?::?-{2,}:?\s*)?\Z")
 
 
@@ -163,5 +166,29 @@ def _unwrapped(lines: Sequence[str]) -> list[str] | None:
     return ["".join(pieces) for pieces in bare] if is_wrapped else None
 
 
+def _with_whole_arguments(lines: Sequence[str]) -> list[str] | None:
+    """Return lines with a server's arguments joined again that were wrapped, at whatever width, before their bracket closed; not within a text."""
+    bare: list[list[str]] = []
+    depth = 0
+    for line in lines:
+        if depth > 0 and "=" in line and not _OTHER_LINE.match(line) and not _FENCE.match(line) and len(bare[-1]) < MOST_PIECES:
+            bare[-1].append(line)
+            depth = _opened(line, depth)
+        else:
+            bare.append([line])
+            start = _ARGUMENTS.search(line) if "args" in line else None
+            depth = _opened(line[start.end():], 0) if start else 0
+    return ["".join(pieces) for pieces in bare] if len(bare) < len(lines) else None
+
+
+def _opened(text: str, depth: int) -> int:
+    """Return how many brackets are open behind a text, of those open before it; 0 where one closes that it begins in, or it ends within a text."""
+    for sign in _SIGN.findall(text):
+        depth += 1 if sign in "([{" else -1 if sign in ")]}" else 0
+        if depth <= 0 or sign in "'\"":
+            return 0
+    return depth
+
+
 _WAYS: tuple[Callable[[Sequence[str]], list[str] | None], ...] = (
-    _without_prefix, _without_numbers, _without_around, _without_bars, _without_every_other, _unwrapped)
+    _without_prefix, _without_numbers, _without_around, _without_bars, _without_every_other, _unwrapped, _with_whole_arguments)

@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 
 from driftwatch.explain import settle
 from driftwatch.explain.case import SIDES, Case, SideName
-from driftwatch.explain.explanation import Asked, Explanation, NotChecked, Subject
+from driftwatch.explain.explanation import Asked, Explanation, NotChecked, Subject, Suspect
 from driftwatch.explain.families import package_family
 from driftwatch.explain.kind_words import KINDS, Kind
 from driftwatch.explain.verdict import said
+from driftwatch.explain.weights import NOTABLE
 from driftwatch.explain.words import count, listed, moved, show
-from driftwatch.model import Known, Unknown, matches
+from driftwatch.model import Known, Unknown, matches, plain
 
 MOST = 5
 _ASKING = re.compile(r"^(?:(?:was|is|could|can|may) it (?:be )?|because of |(?:the|a|an|package|variable|argument|option|file) )+", re.IGNORECASE)
 _RENAMED = {"sgl-kernel": "sglang-kernel"}
+_SHORTEST = 3  # characters of a word that is no plural
+_WEIGHTY = 0.7  # log-odds
 _LEAST = 6  # characters of the beginning of an argument's name
 _ABSENT = {"env-var": "unset", "launch-arg": "not given", "package": "not installed"}
 _FLEETING = "all that is told of it changes by itself, so that it proves nothing"
@@ -36,19 +39,61 @@ def _answer(case: Case, explanation: Explanation, words: str) -> list[Asked]:
     """Return what the explanation says of what is meant, else what the facts say; a whole kind is ruled out only by all its facts."""
     name = _ASKING.sub("", words.strip().rstrip("?").strip()) or words
     kind = KINDS.get(_flat(name))
-    told = list(_of_subjects(explanation, words, name, kind))
+    told = [*_suspected(explanation, words, name, kind), *_of_others(explanation, words, name, kind)]
+    if any(one.answer == "suspect" for one in told):
+        told = [one for one in told if one.answer != "ruled_out" or _is_own_name(name, one.subject)]
     if told and (kind is None or any(one.answer != "ruled_out" for one in told)):
         return told[:MOST]
     by_facts = _of_facts(case, words, name, kind)
     return told[:MOST] if told and (by_facts.answer == "ruled_out" or by_facts.because == _FLEETING) else [by_facts]
 
 
-def _of_subjects(explanation: Explanation, words: str, name: str, kind: Kind | None) -> Iterator[Asked]:
-    """Yield what the explanation says of the subjects that a name can mean: suspects first, then what is open."""
-    for rank, one in enumerate(explanation.suspects, 1):
-        if _means(name, kind, one.subject):
-            facts = tuple(dict.fromkeys(path for term in one.because for path in term.facts))
-            yield Asked(words, "suspect", one.subject, said(one), rank, one.confidence, facts=facts)
+def _suspected(explanation: Explanation, words: str, name: str, kind: Kind | None) -> Iterator[Asked]:
+    """Yield the suspects that a name can mean: by kind or name, else those whose evidence holds it as a word, unless it is a distribution's own name."""
+    ranked = list(enumerate(explanation.suspects, 1))
+    found = [(rank, one, "") for rank, one in ranked if _means(name, kind, one.subject) or _word_in(name, f"{_named(one)} {one.fact}")]
+    if not found and not any(_is_own_name(name, one.subject) for one in explanation.ruled_out):
+        found = [(rank, one, says) for rank, one in ranked if one.confidence >= NOTABLE and (says := _evidence_with(name, kind, one))]
+    for rank, one, evidence in found:
+        facts = tuple(dict.fromkeys(path for term in one.because for path in term.facts))
+        yield Asked(words, "suspect", one.subject, f"{said(one).removesuffix('.')} ({evidence})." if evidence else said(one), rank, one.confidence, facts=facts)
+
+
+def _named(suspect: Suspect) -> str:
+    return f"{suspect.subject.kind.replace('-', ' ')} {suspect.subject.name} {suspect.layer}"
+
+
+def _evidence_with(name: str, kind: Kind | None, suspect: Suspect) -> str:
+    """Return the first piece of evidence for a suspect that holds a name as a word, or that rests on a fact of that name; "" where there is none.
+
+    A word for a whole kind of thing stands in many sentences: there only what weighs counts.
+    """
+    terms = (term for term in suspect.because if term.weight > 0 and (kind is None or term.weight >= _WEIGHTY))
+    return next((term.says for term in terms if _word_in(name, re.sub(r"\S*/\S*", "", term.says)) or any(_is_of(fact, name, kind) for fact in term.facts)), "")
+
+
+def _is_of(fact: str, name: str, kind: Kind | None) -> bool:
+    return matches(fact, kind.globs) if kind is not None else _flat(name) in map(_flat, map(plain, fact.split("/")[1:]))
+
+
+def _word_in(name: str, text: str) -> bool:
+    """Tell whether a text holds a name as a word: of a library ``libnccl2`` too, of a daemon ``slurmd``, of several ``GPUs``; whose it is does not count."""
+    return re.search(rf"(?<![a-z0-9])(?:lib)?{re.escape(_singular(name))}[sd]?\d*(?![a-z0-9]|'s)", re.sub(r"[-_\s]+", " ", text.lower())) is not None
+
+
+def _singular(name: str) -> str:
+    flat = re.sub(r"[-_\s]+", " ", name.lower()).strip()
+    return flat.removesuffix("s") if len(flat) > _SHORTEST else flat
+
+
+def _is_own_name(name: str, subject: Subject) -> bool:
+    """Tell whether a name is a distribution's whole name, so that no other thing of that word answers in its place."""
+    own = re.sub(r"[-_.\s]+", "-", name.strip()).lower()
+    return subject.kind == "package" and subject.name in (own, _RENAMED.get(own))
+
+
+def _of_others(explanation: Explanation, words: str, name: str, kind: Kind | None) -> Iterator[Asked]:
+    """Yield what the explanation says of the other subjects that a name can mean: what is open, then what is ruled out."""
     for entry in explanation.not_checked:
         if _means(name, kind, entry.subject):
             yield Asked(words, "not_checked", entry.subject, _why_open(entry), settle=entry.settle)
@@ -147,15 +192,15 @@ def _is_named(path: str, cores: set[str], flat: str) -> bool:
     parts = path.split("/")
     if parts[0] == "packages":
         return len(parts) == 3 and parts[2] in ("version", "record", "text_version", "build") and bool(cores & _cores(parts[1]))
-    if parts[0] == "servers":
-        is_argument = len(parts) > 3 and parts[-2] in ("args", "given")
+    if parts[0] == "servers" and len(parts) > 3:
+        is_argument = parts[-2] in ("args", "given")
         return (is_argument or parts[-2] == "env") and _is_within(flat, _flat(parts[-1]), is_argument=is_argument)
     return parts[0] == "env" and _flat(parts[-1]) == flat
 
 
 def _is_part(path: str, flat: str) -> bool:
     """Tell whether a part of a fact's path is that name, or a file of that name."""
-    names = [_flat(part.replace("%2F", "/")) for part in path.split("/")[1:]]
+    names = [_flat(plain(part)) for part in path.split("/")[1:]]
     return any(flat in (own, own.rsplit("/", 1)[-1]) for own in names)
 
 
@@ -173,13 +218,13 @@ def _surely_meant(case: Case, name: str) -> list[str]:
 def _subject(name: str, kind: Kind | None, paths: Sequence[str]) -> Subject:
     """Return what a name means, by the facts that were found; a thing that no fact is of goes by the word itself."""
     if kind is not None:
-        return Subject(kind.subjects[0], name[:120])
+        return Subject(kind.subjects[0], name)
     parts = paths[0].split("/") if paths else [""]
     if parts[0] == "packages":
         return Subject("package", parts[1])
     if parts[0] == "env" or (len(parts) > 3 and parts[-2] == "env"):
-        return Subject("env-var", parts[-1][:120])
+        return Subject("env-var", parts[-1])
     if parts[0] == "servers" and len(parts) > 3 and parts[-2] in ("args", "given"):
-        return Subject("launch-arg", parts[-1][:120])
+        return Subject("launch-arg", parts[-1])
     kinds = {"git": "git", "sources": "file", "mounts": "mount", "disks": "disk", "modules": "kernel-module", "services": "service", "gpus": "gpu"}
-    return Subject(kinds.get(parts[0], "probe"), name[:120])
+    return Subject(kinds.get(parts[0], "probe"), name)

@@ -10,10 +10,12 @@ from driftwatch.explain.error_words import is_of_system
 from driftwatch.explain.explanation import Command, Subject
 from driftwatch.explain.families import GPU_STACK, package_family
 from driftwatch.explain.mentions import Said, mentions
+from driftwatch.explain.naming import is_import_of
 from driftwatch.explain.requirements import has_moved
 from driftwatch.explain.rule import Evidence, Wording
 from driftwatch.explain.terms import pip, term
 from driftwatch.explain.words import listed, moved, show
+from driftwatch.model import Answer, Known
 
 _NOT_BY_IMPORT = ("slow", "accuracy", "wrong-output", "hang", "oom", "device-lost")
 Broke = Literal["family broke", "requirement broke", "built for another"]
@@ -49,6 +51,9 @@ def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
         terms += mentions(said, first, facts)
     if said.named and not said.named & {first, second}:
         terms.append(term("another is named", f"the error names {listed(sorted(said.named), 2)} and neither of these", facts))
+    elif pair.weight == "family broke" and said.frames and not any(is_import_of(module, one) for module in said.frames for one in (first, second)):
+        last = listed(list(dict.fromkeys(reversed(said.frames))), 2)
+        terms.append(term("another is named", f"the traceback goes through the code of {last}, and through neither of these", facts))
     if is_of_system(case.text):
         terms.append(term("the system refused", "the operating system refused or lacked something: no version does that", facts))
     yield Evidence(Subject("package", first), tuple(terms), _wording(case, first, second, pair.says))
@@ -62,9 +67,14 @@ def _change(case: Case, name: str) -> str:
     return moved(case.value("good", change.path), case.value("bad", change.path)) if change is not None else ""
 
 
+def _shown(found: Answer) -> str:
+    return show(found.value) if isinstance(found, Known) else "not known"
+
+
 def _wording(case: Case, name: str, partner: str, says: str) -> Wording:
     def side(which: Literal["good", "bad"]) -> str:
-        return f"{show(case.value(which, f'packages/{name}/version'))} (with {partner} {show(case.value(which, f'packages/{partner}/version'))})"
+        own, others = (case.side(which).get(f"packages/{one}/version") for one in (name, partner))
+        return f"{_shown(own)} (with {partner} {_shown(others)})"
 
     good = case.value("good", f"packages/{name}/version")
     commands = [Command("confirm", pip(case, "show", name, partner))]

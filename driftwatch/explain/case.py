@@ -31,7 +31,7 @@ class Case:
     """What an explanation starts from. The refs are what the user typed for each side, for commands and headers.
 
     ``commits`` holds what lies between two HEADs, newest first, where the user has a clone. ``trace`` holds the lines of the log's traceback that
-    name a file, in their order.
+    name a file, in their order. ``here`` is the name of the machine that the reader sits at, for commands that need not name it.
     """
 
     good: Snapshot
@@ -43,6 +43,7 @@ class Case:
     bad_ref: str = ""
     commits: Mapping[tuple[str, str], tuple[Commit, ...]] = field(default_factory=dict)
     trace: str = ""
+    here: str = ""
 
     @property
     def klass(self) -> str | None:

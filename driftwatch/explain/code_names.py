@@ -27,16 +27,16 @@ _SYMBOLS = (  # how the names begin that a library gives to others, and whose li
     (r"nvidia-cusparse(?!lt).*", r"cusparse(?!Lt)\w*"), (r"protobuf", r"google"), (r"pyarrow", r"arrow"), (r"triton.*", r"triton|mlir"),
 )
 _CODES = (  # error codes and words of a library that stand in errors of others
-    (r"nvidia-cudnn-cu.*", r"CUDNN_STATUS_\w+|\bcudnn[A-Z]\w+"), (r"nvidia-cublas.*", r"CUBLAS_STATUS_\w+"), (r"nvidia-cusparse-.*", r"CUSPARSE_STATUS_\w+"),
+    (r"nvidia-cudnn-cu.*", r"CUDNN_STATUS_\w+|\bcudnn[A-Z]\w+|\b[cC]u(?:dnn|DNN)\b"), (r"nvidia-cublas.*", r"CUBLAS_STATUS_\w+|\bcu(?:blas|BLAS)\b"),
+    (r"nvidia-cusparse-.*", r"CUSPARSE_STATUS_\w+"),
     (r"nvidia-nccl-.*", r"\bNCCL (?:error|WARN|ERROR)|\bnccl(?:System|Internal|UnhandledCuda|Remote|InvalidUsage)\w*"), (r"nvidia-nvshmem-.*", r"\bnvshmem\w*"),
     (r"protobuf", r"Descriptors cannot be created|descriptor_pool|MessageFactory"), (r"numpy", r"numpy\.dtype size changed|_ARRAY_API|\bNumPy [12]\.[\dx]+"),
     (r"transformers|tokenizers|mistral-common|tiktoken|sentencepiece", r"\b[A-Z]\w+Tokenizer(?:Fast)?\b"),
     (r"transformers", r"\bAuto(?:Tokenizer|Config|Model\w*|Processor)\b|apply_chat_template"), (r"pydantic", r"\bPydantic\w+|pydantic_core"),
     (r"xgrammar", r"Grammar(?:Matcher|Compiler)|\bTokenizerInfo\b"), (r"llguidance", r"\bLL(?:Matcher|Interpreter|Tokenizer)\b"),
     (r"outlines-core", r"outlines_core"), (r"triton", r"\btriton_?\w*kernel|TritonGPU|\bttgir\b"),
-    (r"nvidia-cutlass-dsl", r"GPUModuleOp|\bCuTe\b|cute\.\w+"), (r"setuptools", r"pkg_resources"), (r"opencv-python.*", r"libGL\.so|libgthread"),
-    (r"starlette", r"'?\b(?:Router|Mount|Route)\b'? object|\bRouter\.__init__"), (r"fastapi", r"\bAPIRouter\b|_IncludedRouter|\bAPIRoute\b"),
-    (r"uvicorn|uvloop", r"loop_factory|uvloop"),
+    (r"nvidia-cutlass-dsl", r"\bCuTe\b|cute\.\w+"), (r"setuptools", r"pkg_resources"), (r"opencv-python.*", r"libGL\.so|libgthread"),
+    (r"starlette", r"\b(?:Router|Mount|Route)\b(?:'? object|\.\w)"), (r"fastapi", r"\bAPIRoute\w*"), (r"uvicorn|uvloop", r"uvloop"),
 )
 _IMPORTS_COMPILED = tuple((re.compile(pattern), names) for pattern, names in _IMPORTS)
 _UNDEFINED = re.compile(r"undefined symbol:? ['\"`]?(\w+)|version `(\w+)' not found|procedure entry point (\w+)")
@@ -51,6 +51,11 @@ def code_names(name: str) -> list[str]:
 def missing_symbols(text: str) -> list[str]:
     """Return the symbols that a linker did not find, each as the outermost namespace or the plain name: ``c10``, ``ncclCommInit``."""
     return list(dict.fromkeys(_outermost(next(filter(None, found))) for found in _UNDEFINED.findall(text)))
+
+
+def driver_symbol(text: str) -> str:
+    """Return a symbol that a linker did not find and that the NVIDIA driver's own libraries give, such as ``cuGreenCtxDestroy``; "" where there is none."""
+    return next((one for one in missing_symbols(text) if re.fullmatch(r"(?:cu|nvml)[A-Z]\w+", one)), "")
 
 
 def owner_patterns(symbol: str) -> Iterator[str]:

@@ -32,8 +32,8 @@ class _Open(Exception):
 class Launch:
     """What the default depends on. None is what nobody gave, so that the release's own default stands; Unknown is what could not be read.
 
-    ``vision`` is the factor of a model that sees (:func:`vision_factor`), 1.0 for one of text alone. ``piecewise_tokens`` are the sizes of prefill
-    graphs: how many, and the largest; (0, 0) where such graphs are off.
+    ``vision`` is the factor of a model that sees, 1.0 for one of text alone; since 0.5.2 it goes by the size of its tower, before it was 0.95, then 0.90
+    (0.4.6). ``piecewise_tokens`` are the sizes of prefill graphs: how many, and the largest; (0, 0) where such graphs are off.
     """
 
     gpu_mib: float | Unknown = _NOT_TOLD
@@ -87,15 +87,6 @@ def _follow(rule: Rule, launch: Launch) -> float | Unknown:
         return rule(launch)
     except _Open as open_:
         return open_.why
-
-
-def vision_factor(release: Release | Unknown, layers: int, hidden_size: int) -> float | Unknown:
-    """Return what a vision tower of so many layers and this width takes from the default: a factor. Post-capture sizing takes 8 GiB instead."""
-    rule = found_in(_VISION, release)
-    if not isinstance(rule, str):
-        return rule
-    grown = layers * hidden_size**2 / (24 * 1024**2) - 1
-    return 0.95 * max(0.8, min(1.05, 1 - 0.1 * grown))
 
 
 def usual_sizes(release: Release, gpu_mib: float, tp: int) -> tuple[int, int]:
@@ -232,7 +223,4 @@ _RULES: tuple[Span[Rule], ...] = (
     Span((0, 5, 15), (0, 5, 15), _by_parts((0, 5, 15), Reserve(per_graph_mib=8, mla_mib=1536, has_deepep=True))),
     Span((0, 5, 18), (0, 5, 20), _by_parts((0, 5, 18), _NOW)),
     Span((0, 5, 23), (0, 5, 23), _by_parts((0, 5, 23), _NOW)),
-)
-_VISION: tuple[Span[float | str], ...] = (
-    Span((0, 3, 0), (0, 4, 3), 0.95), Span((0, 4, 6), (0, 4, 9), 0.90), Span((0, 5, 2), (0, 5, 23), "by the size of its tower"),
 )

@@ -12,7 +12,7 @@ from driftwatch.explain.explanation import Explanation, NotChecked, RuledOut, Si
 from driftwatch.explain.not_checked import closing, not_checked, standing
 from driftwatch.explain.rivals import rival_terms
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
-from driftwatch.explain.turned_round import turned_round
+from driftwatch.explain.turned_round import noted
 from driftwatch.explain.verdict import choose_word, sentence, with_doubts
 from driftwatch.explain.weights import MOST_SUSPECTS, SHOWN, WEIGHTS, logistic, prior
 from driftwatch.explain.words import shorten, show
@@ -31,9 +31,9 @@ def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
     open_ = (*(finding for finding in findings if isinstance(finding, NotChecked)), *not_checked(case, rules))
     suspects, open_ = _with_open_terms(suspects, open_), tuple(entry for entry in open_ if entry.subject not in {one.subject for one in suspects})
     taken = {suspect.subject for suspect in suspects} | {entry.subject for entry in open_}
-    ruled_out = _ruled_out(case, [finding for finding in findings if isinstance(finding, RuledOut)], taken)
+    ruled_out = _ruled_out(case, [one for one in findings if isinstance(one, RuledOut) and not any(_holds(one, suspect) for suspect in suspects)], taken)
     word = choose_word(case, suspects, open_)
-    verdict = shorten(turned_round(case) + with_doubts(doubts, sentence(case, word, suspects, open_)), _LONGEST_VERDICT)
+    verdict = shorten(noted(case, with_doubts(doubts, sentence(case, word, suspects, open_), suspects)), _LONGEST_VERDICT)
     return Explanation(
         _side(case, "good"), _side(case, "bad"), case.symptom, case.symptom_from, word, verdict, suspects, ruled_out, open_, case.changes,
         events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts), closing(case, rules),
@@ -50,7 +50,7 @@ def ask(rule: Rule, case: Case) -> list[Finding]:
     found: list[Finding] = []
     try:
         found.extend(rule.weigh(case))
-    except Exception as wrong:  # noqa: BLE001  any failure of a rule becomes an open question, once and here
+    except (Exception, SystemExit) as wrong:  # noqa: BLE001  any failure of a rule becomes an open question, once and here
         found.append(NotChecked(Subject("probe", f"rule {rule.name}"), "error", "both", f"the rule failed: {type(wrong).__name__}: {wrong}"))
     return [finding for finding in found if isinstance(finding, Doubt) or finding.subject.name.strip()]
 
@@ -76,11 +76,11 @@ def _ranked(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt]) -
     groups: dict[Subject, list[Evidence]] = {}
     for one in evidence:
         groups.setdefault(one.subject, []).append(one)
-    against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts, "baseline") for doubt in doubts[:1])
     worded = {subject: (wording, group) for subject, group in groups.items() if (wording := _wording(group)) is not None}
     rivals = rival_terms(case, {subject: _terms(group) for subject, (_, group) in worded.items()})
     found: list[_Sum] = []
     for subject, (wording, group) in worded.items():
+        against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts, "baseline") for doubt in doubts[:1] if doubt.shared != subject)
         terms = _terms(group, rivals.get(subject)) + against
         found.append((prior(subject.kind, case.klass) + sum(term.weight for term in terms), subject, wording, terms))
     return sorted(found, key=lambda one: (-one[0], one[1].kind, one[1].name))
@@ -97,8 +97,16 @@ def _wording(group: Sequence[Evidence]) -> Wording | None:
 
 
 def _terms(group: Sequence[Evidence], more: Term | None = None) -> tuple[Term, ...]:
-    """Return the terms of one subject, each once: what speaks for it, its rivals last; what is open; what speaks against it."""
-    every = [*dict.fromkeys(term for one in group for term in one.terms), *(() if more is None else (more,))]
+    """Return the terms of one subject: what speaks for it, its rivals last; what is open; what speaks against it.
+
+    One sentence counts once, whatever rules and facts tell it.
+    """
+    said: dict[str, Term] = {}
+    for term in (term for one in group for term in one.terms):
+        first = said.setdefault(term.says, term)
+        heavier = max(first, term, key=lambda one: abs(one.weight))
+        said[term.says] = replace(heavier, facts=tuple(dict.fromkeys((*first.facts, *term.facts))))
+    every = [*said.values(), *(() if more is None else (more,))]
     return tuple(sorted(every, key=lambda term: (("+", "?", "-").index(term.sign), term is more, -abs(term.weight))))
 
 
@@ -106,7 +114,7 @@ def _suspect(case: Case, found: _Sum) -> Suspect:
     log_odds, subject, wording, terms = found
     return Suspect(
         subject, wording.layer, wording.fact, wording.mark, wording.good, wording.bad, logistic(log_odds), terms,
-        wording.carrier, wording.commands, wording.sum, wording.verdict, prior(subject.kind, case.klass),
+        wording.carrier, wording.commands, wording.sum, wording.verdict, prior(subject.kind, case.klass), wording.is_one_host,
     )
 
 
@@ -134,6 +142,11 @@ def _with_question(suspect: Suspect, entry: NotChecked | None) -> Suspect:
         return suspect
     side = "both sides" if entry.side == "both" else f"the {entry.side} side"
     return replace(suspect, because=(*suspect.because, Term(f"not read on {side}: {entry.reason}", WEIGHTS["open"])))
+
+
+def _holds(one: RuledOut, suspect: Suspect) -> bool:
+    """Tell whether a suspect is one of a whole kind that a rule clears, as an argument is of those that are all equal."""
+    return one.subject.kind == suspect.subject.kind and any(fact.endswith(f"/{suspect.subject.name}") for fact in one.facts)
 
 
 def _ruled_out(case: Case, findings: Sequence[RuledOut], taken: set[Subject]) -> tuple[RuledOut, ...]:

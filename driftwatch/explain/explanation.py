@@ -59,6 +59,8 @@ class Sum:
 class Suspect:
     """One hypothesis that the facts support. ``mark`` is ``~ + - !`` (disagrees inside one host) or ``?``; good and bad are JSON values.
 
+    With ``is_one_host`` they are two values of the bad side that disagree there, else one of each side.
+
     ``verdict`` is its sentence for the top of a report, ``prior`` the log-odds before any evidence: with the weights of ``because`` it gives the confidence.
     """
 
@@ -75,6 +77,7 @@ class Suspect:
     sum: Sum | None = None
     verdict: str = ""
     prior: float = 0.0
+    is_one_host: bool = False
 
     @property
     def strength(self) -> str:

@@ -12,7 +12,7 @@ GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda"})
 _WORDS = (  # the words of a layer in an error text that names no package
     ("request", re.compile(r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
     ("model", re.compile(r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
-    ("kernel", re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|GPUModuleOp|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
+    ("kernel", re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
     ("collectives", re.compile(r"\bNCCL\b|all_?reduce|ProcessGroup|[Cc]ollective|nvshmem|\bIBV?_")),
     ("torch", re.compile(r"torch\.(?:_dynamo|_inductor|compile|distributed)|[Ii]nductor|[Dd]ynamo|c10::|at::")),
     ("numeric", re.compile(r"dtype size changed|_ARRAY_API|Descriptors cannot be created|numpy\.")),
@@ -28,7 +28,7 @@ _PACKAGES = _table(
     kernel="""
         sgl-kernel sglang-kernel sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)? pytorch-triton.* tilelang
         nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
-    torch="torch torchvision torchaudio torch-memory-saver pytorch",
+    torch="torch torchvision torchaudio torch-memory-saver pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
     server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.*",
@@ -50,6 +50,7 @@ _PACKAGES = _table(
         httpx.* requests urllib3 openai anthropic litellm mcp sentry.* opentelemetry.* filelock fsspec email-validator boto.* botocore s3fs gcsfs
         gradio.* datasets evaluate rouge.* nltk wandb tensorboard.* typer rich.* click""",
 )
+_LEAST_ABBREVIATED = 6
 _PYTHON_ERROR = re.compile(r"\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b")
 _NATIVE_FAULT = re.compile(r"CUDA error|illegal (?:memory|instruction)|Segmentation fault|Bus error|core dumped|SIGSEGV|misaligned address|device-side assert")
 _COMPANIONS = (  # what moves with the first name and cannot be put back alone
@@ -65,20 +66,21 @@ _ARGUMENTS = _table(
     harmless=r"""
         log_.* .*_log_.* port host served_model_name (admin_)?api_key enable_metrics.* show_.* decode_log_interval random_seed seed nccl_port metrics_.*
         otlp_.* collect_.* crash_dump_.* uvicorn_.* ssl_.* warmups file_storage_path weight_version bucket_.* \w+_tokens_buckets disable_log_.* root_path
-        uds fastapi_.*""",
+        uds fastapi_.* dist_init_addr""",
     graphs="(disable_|enable_)?cuda_graph.* disable_cuda_graph.* enforce_eager (disable_|enable_)?piecewise_cuda_graph.* .*cudagraph.* max_seq_len_to_capture",
     memory="""
         mem_fraction_static gpu_memory_utilization max_total_tokens max_running_requests max_num_seqs max_num_batched_tokens chunked_prefill_size
         max_prefill_tokens page_size block_size
         enable_(torch_)?symm_mem mamba_.* max_mamba_cache_size swa_full_tokens_ratio cpu_offload_gb swap_space enable_memory_saver .*lora.* hicache_.*
-        enable_hierarchical_cache ep_num_redundant_experts context_length max_model_len kv_cache_memory.*""",
+        enable_hierarchical_cache ep_num_redundant_experts context_length max_model_len kv_cache_memory.*
+        max_input_length max_batch_(prefill|total)_tokens ctx_size n_gpu_layers ngl cache_ram""",
     precision="kv_cache_dtype quantization.* dtype .*_dtype fp8_.* fp4_.* torchao_config modelopt_.* calculate_kv_scales quantize_.*",
     model="""
         model_path model tokenizer.* revision load_format trust_remote_code json_model_override_args hf_overrides model_impl
-        chat_template language_only (override_)?generation_config""",
+        chat_template rope_.* jinja mmproj language_only (override_)?generation_config""",
     collective="""
         (tp|pp|dp|ep)_size (tensor|pipeline|data)_parallel_size enable_dp_attention disable_custom_all_reduce enable_mscclpp enable_nccl_nvls nnodes
-        node_rank dist_init_addr enable_p2p_check moe_a2a_backend .*all_?reduce.* .*expert_parallel.* distributed_executor_backend deepep_mode""",
+        node_rank enable_p2p_check moe_a2a_backend .*all_?reduce.* .*expert_parallel.* distributed_executor_backend deepep_mode""",
     speed="""
         .*_backend disable_overlap_schedule enable_mixed_chunk enable_two_batch_overlap speculative_.* disable_radix_cache enable_prefix_caching schedule_.*
         num_continuous_decode_steps enable_torch_compile torch_compile_.* compilation_config optimization_level disable_flashinfer_autotune numa_.*
@@ -155,7 +157,15 @@ def is_off_level(text: str, name: str) -> bool:
 
 def argument_family(name: str) -> str:
     """Return the group of a launch argument by its field name: harmless, precision, model, memory, collective, speed or other."""
-    return _first(_ARGUMENTS, name)
+    family = _first(_ARGUMENTS, name)
+    return _first(_ARGUMENTS, _whole_argument(name)) if family == "other" else family
+
+
+@lru_cache(maxsize=1024)
+def _whole_argument(name: str) -> str:
+    """Return the argument that a name abbreviates, as argparse lets it be typed; the name itself where none, or more than one, begins so."""
+    known = {word for _, pattern in _ARGUMENTS for word in pattern.pattern.split("|") if word.startswith(name) and word.isidentifier()}
+    return known.pop() if len(known) == 1 and len(name) >= _LEAST_ABBREVIATED else name
 
 
 def variable_family(name: str) -> str:

@@ -15,11 +15,12 @@ from driftwatch.explain import servers
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Subject
 from driftwatch.explain.families import variable_family
+from driftwatch.explain.pairs import values
 from driftwatch.explain.terms import pip
 from driftwatch.explain.words import command, count, listed, show
-from driftwatch.model import Known
+from driftwatch.model import plain
 
-Cost = Literal["control", "process", "env", "argument", "pip", "os", "checkout", "reboot", "driver"]
+Cost = Literal["control", "process", "env", "host", "argument", "pip", "os", "checkout", "reboot", "driver"]
 _TOGETHER = (
     ("torch", re.compile(r"torch|torchvision|torchaudio|pytorch-triton.*|triton|nvidia-(?!ml-py|cutlass).*|cuda-(?:bindings|toolkit).*")),
     ("flashinfer-python", re.compile(r"flashinfer-.*")),
@@ -76,7 +77,7 @@ def _variables(case: Case) -> Iterator[Flip]:
     for name, changes in names.items():
         first = max(changes, key=lambda change: change.path.startswith("servers/"))
         if variable_family(name) != "harmless" and (first.path.startswith("servers/") or not has_own):
-            good, bad = _values(first)
+            good, bad = values(first)
             step = Step("env", _set(name, good, is_line=False), (_set(name, good),), (_set(name, bad),), "in the environment of the server; then restart it")
             yield Flip(step, Subject("env-var", name), tuple(changes))
 
@@ -94,7 +95,8 @@ def _arguments(case: Case) -> Iterator[Flip]:
         flag = servers.flag(one.name)
         changes = tuple(case.by_path[path] for path in one.facts if path in case.by_path)
         note = "the default moved: nobody gave it" if one.is_default else ""
-        step = Step("argument", _flag(flag, one.good), (f"# start the server {_with(flag, one.good)}",), (f"# start the server {_with(flag, one.bad)}",), note)
+        back, forth = (f"# start the server {servers.with_argument(one.name, value)}" for value in (one.good, one.bad))
+        step = Step("argument", _flag(flag, one.good), (back,), (forth,), note)
         yield Flip(step, Subject("launch-arg", one.name), changes, one.facts)
 
 
@@ -102,15 +104,13 @@ def _flag(flag: str, value: Any) -> str:
     return f"without {flag}" if value in (None, False) else flag if value is True else f"{flag} {show(value)}"
 
 
-def _with(flag: str, value: Any) -> str:
-    if value in (None, False):
-        return f"without {flag}"
-    return f"with {flag}" if value is True else f"with {flag} {command([value if isinstance(value, str) else show(value)])}"
-
-
 def _packages(case: Case) -> Iterator[Flip]:
     """Yield a flip for each package that moved, one for a group that cannot move apart."""
-    moved = {name: change for change in case.moved("packages/*/version") if not case.has_moved(f"git/{(name := change.path.split('/')[1])}/head")}
+    moved = {}
+    for change in case.moved("packages/*/version"):
+        name = change.path.split("/")[1]
+        if not case.has_moved(f"git/{name}/head"):
+            moved[name] = change
     for lead, pattern in _TOGETHER:
         group = {name: change for name, change in moved.items() if pattern.fullmatch(name)}
         if lead in group and len(group) > 1:
@@ -121,10 +121,10 @@ def _packages(case: Case) -> Iterator[Flip]:
 
 
 def _of_packages(case: Case, lead: str, group: dict[str, Change]) -> Flip:
-    values = {name: _values(change) for name, change in sorted(group.items(), key=lambda pair: (pair[0] != lead, pair[0]))}
-    wanted = [f"{name}=={good}" if good is not None else f"without {name}" for name, (good, _) in values.items()]
+    versions = {name: values(change) for name, change in sorted(group.items(), key=lambda pair: (pair[0] != lead, pair[0]))}
+    wanted = [f"{name}=={good}" if good is not None else f"without {name}" for name, (good, _) in versions.items()]
     says = f"{wanted[0]} (alone)" if len(group) == 1 else f"{listed(wanted)} (together: they cannot move apart)"
-    back, forth = ({name: pair[index] for name, pair in values.items()} for index in (0, 1))
+    back, forth = ({name: pair[index] for name, pair in versions.items()} for index in (0, 1))
     step = Step("pip", says, _install(case, back), _install(case, forth), "then start the server")
     return Flip(step, Subject("package", lead), tuple(group.values()))
 
@@ -155,7 +155,7 @@ def _checkouts(case: Case) -> Iterator[Flip]:
     for change in case.moved("git/*/head"):
         key = change.path.split("/")[1]
         root = case.value("bad", f"git/{key}/root")
-        good, bad = _values(change)
+        good, bad = values(change)
         if isinstance(root, str) and isinstance(good, str) and isinstance(bad, str):
             lines = (command(["git", "-C", root, "checkout", "--detach", good]),)
             back = case.value("bad", f"git/{key}/branch")
@@ -175,14 +175,14 @@ def _edits(case: Case) -> Iterator[Flip]:
     for key, changes in found.items():
         root, came = case.value("bad", f"git/{key}/root"), [change for change in changes if change.kind == "added" and not _is_untracked(change)]
         if isinstance(root, str) and came:
-            paths = [change.path.split("/", 3)[3].replace("%2F", "/").replace("%25", "%") for change in came]
+            paths = [plain(change.path.split("/", 3)[3]) for change in came]
             step = Step("checkout", f"{root} without its edits of {listed(paths, 3)}", (command(["git", "-C", root, "stash", "push", "--", *paths]),),
                         (command(["git", "-C", root, "stash", "pop"]),))
             yield Flip(step, Subject("file", f"{root}/{paths[0]}"), tuple(came))
 
 
 def _is_untracked(change: Change) -> bool:
-    _, bad = _values(change)
+    _, bad = values(change)
     return isinstance(bad, dict) and str(bad.get("status", "")).strip() == "??"
 
 
@@ -191,13 +191,13 @@ def _platform(case: Case) -> Iterator[Flip]:
     for path, what in (("kernel/release", "kernel"), ("kernel/cmdline", "kernel command line")):
         change = case.by_path.get(path)
         if change is not None and change in case.seen:
-            good, bad = (show(value) for value in _values(change))
+            good, bad = (show(value) for value in values(change))
             step = Step("reboot", f"{what} {good}", (f"# choose {what} {good} in the boot loader, then reboot",), (f"# start {what} {bad} again",))
             yield Flip(step, Subject("kernel", "Linux kernel"), (change,))
     every = tuple(case.moved("driver/*", "cuda/driver", "fabricmanager/version"))
     version = next((change for path in ("driver/version", "driver/module/version", "driver/on_disk/version") for change in every if change.path == path), None)
     if version is not None:
-        good, bad = _values(version)
+        good, bad = values(version)
         lines, undo = ((f"# install driver {one} whole, then reboot" if one is not None else "# take the driver away, then reboot",) for one in (good, bad))
         step = Step("driver", show(good), lines, undo, "module, user space and, with NVSwitch, fabric manager move together")
         packages = tuple(change for change in case.moved("os_packages/*/version") if _OF_DRIVER.match(change.path.split("/")[1]))
@@ -209,16 +209,10 @@ def _os_packages(case: Case) -> Iterator[Flip]:
     manager = _MANAGERS.get(str(case.value("bad", "os/id")))
     for change in case.moved("os_packages/*/version"):
         name = change.path.split("/")[1]
-        good, bad = _values(change)
+        good, bad = values(change)
         if manager is not None and isinstance(good, str) and isinstance(bad, str) and not _OF_DRIVER.match(name):
             lines, undo = ((command([*manager[0].split(), manager[1].format(name, version)]),) for version in (good, bad))
             yield Flip(Step("os", f"{name} {show(good)}", lines, undo, "as root; then restart the server"), Subject("package", name), (change,))
-
-
-def _values(change: Change) -> tuple[Any, Any]:
-    """Return both values; a side that could not be read gives its Unknown."""
-    good, bad = (one.value if isinstance(one, Known) else one for one in (change.good, change.bad))
-    return good, bad
 
 
 _MAKERS: tuple[Callable[[Case], Iterator[Flip]], ...] = (_variables, _arguments, _packages, _altered, _os_packages, _checkouts, _platform)

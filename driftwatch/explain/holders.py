@@ -11,6 +11,7 @@ from driftwatch.explain import servers
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Subject
 from driftwatch.explain.words import TIMES, listed, number
+from driftwatch.model import plain
 
 LEAST_MIB = 256
 _INTERPRETER = re.compile(r"(?:.*/)?python[\d.]*")
@@ -55,11 +56,11 @@ def subject(found: list[Holder]) -> Subject:
     pids = sorted({pid for holder in found for pid in holder.pids})
     told = f" (pid {listed((str(pid) for pid in pids), _MOST_PIDS)})" if pids else ""
     name = " and ".join(f"{name} {TIMES}{many}" for name, many in names.most_common(3))
-    return Subject("gpu-process", name + told if len(name + told) <= 120 else name[:120])
+    return Subject("gpu-process", name + told)
 
 
 def unlisted(case: Case) -> list[tuple[str, float]]:
-    """Return the GPUs of the bad side on which memory is held that no listed process holds, with the MiB beyond the good side's.
+    """Return the GPUs of the bad side on which memory is held that no listed process holds, with the MiB beyond the good side's where it tells them.
 
     Only where no server runs on the bad side: inside a container a running server's own memory is listed for nobody.
     """
@@ -68,9 +69,10 @@ def unlisted(case: Case) -> list[tuple[str, float]]:
     found = []
     for gpu in gpus(case, "bad"):
         held = number(case.value("bad", f"gpus/{gpu}/unattributed_mib"))
-        usual = 0.0 if servers.runs(case, "good") else number(case.value("good", f"gpus/{gpu}/unattributed_mib")) or 0.0
-        if held is not None and held - usual >= 2 * LEAST_MIB:
-            found.append((gpu, held - usual))
+        usual = None if servers.runs(case, "good") else number(case.value("good", f"gpus/{gpu}/unattributed_mib"))
+        more = held - (usual or 0.0) if held is not None else 0.0
+        if more >= 2 * LEAST_MIB:
+            found.append((gpu, more))
     return found
 
 
@@ -104,7 +106,7 @@ def _holder(path: str, value: dict[str, Any]) -> Holder:
     pids = value.get("pids")
     many = number(value.get("count"))
     return Holder(
-        gpu, name.replace("%2F", "/").replace("%25", "%"), max(1, int(many or 1)), number(value.get("used_mib")),
+        gpu, plain(name), max(1, int(many or 1)), number(value.get("used_mib")),
         tuple(pid for pid in pids if isinstance(pid, int)) if isinstance(pids, list) else (), path,
     )
 

@@ -8,7 +8,7 @@ ranks and of the whole device: what other processes hold is missing from both. T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from driftwatch.explain.releases import Release, Span, found_in
@@ -53,18 +53,6 @@ class Start:
     def row(self) -> str:
         """Return the formula with its numbers."""
         return f"{fixed(self.after)} {MINUS} {fixed(self.before)} {TIMES} (1 {MINUS} {self.fraction:g})"
-
-
-def from_rest(before: float, fraction: float, rest: float) -> Start:
-    """Return the start that ended with so many GiB for the KV cache: the sum turned round."""
-    return Start(before, rest + before * (1 - fraction), fraction)
-
-
-def with_hog(start: Start, gib: float, where: Where) -> Start:
-    """Return the start as it would have been with so many GiB held by another process. One that is there before the launch costs fraction x GiB."""
-    if where == "every GPU while loading":
-        return replace(start, after=start.after - gib)
-    return replace(start, before=start.before - gib, after=start.after - gib)
 
 
 def room_for_hog(start: Start, where: Where) -> float:

@@ -64,6 +64,11 @@ class Said:
         return tuple(name for name in self.raisers if not has_moved(self.case, name))
 
     @cached_property
+    def has_moved_raiser(self) -> bool:
+        """Tell whether the traceback ends in the code of a distribution that moved itself."""
+        return bool(self.frames) and any(has_moved(self.case, name) and is_import_of(self.frames[-1], name) for name in self.raisers)
+
+    @cached_property
     def named(self) -> frozenset[str]:
         """Return the distributions, installed or well known, that the error names or misses a symbol of, else moved ones of which it has the words.
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from driftwatch.explain.code_names import code_names, missing_symbols, owner_patterns
 
-_VENDOR = re.compile(r"^(?:apache|nvidia|pytorch|vllm)-")
+_VENDOR = re.compile(r"^(?:amd|apache|nvidia|pytorch|vllm)-")
 _TAIL = re.compile(r"-(?:python|cu\d+|cubin|jit-cache|gpu|binary|base|libs)$")
 _MOST_NAMES = 1 << 15
 _LEAST = 4  # a shorter core of a name, such as "ray" or "py", is found in any text
@@ -15,7 +15,8 @@ _PLAIN = re.compile("true|false|none|auto|null|default|info|warn|debug|error|mod
 _GENERAL = re.compile(
     r"enable|disable|static|backend|default|server|memory|graph|tokens|requests?|length|prefill|decode|model|cache|batch|params?|config|steps")
 _SHORT = re.compile(r"[a-z]{2}\d")
-_FRAME = re.compile(r"(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
+_FRAME = re.compile(
+    r"(?:(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?|File \"(?=\w[\w-]*/))([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
 
 
 def names_argument(text: str, name: str) -> bool:

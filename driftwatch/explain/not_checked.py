@@ -11,11 +11,10 @@ from driftwatch.compare.gaps import Gap, standing_gaps
 from driftwatch.explain import settle
 from driftwatch.explain.case import SIDES, Case, SideName, overlaps
 from driftwatch.explain.explanation import NotChecked, Subject
-from driftwatch.explain.pairs import plain
 from driftwatch.explain.rule import Rule
 from driftwatch.explain.weights import COULD_HIDE, prior
 from driftwatch.explain.words import count, listed, shorten
-from driftwatch.model import Unknown
+from driftwatch.model import Unknown, plain
 from driftwatch.other_names import asker_of, probe_of
 
 STANDING = ("denied", "not_recorded", "absent")  # open on both sides for such a reason: nobody can have closed it in between
@@ -39,12 +38,30 @@ class _Open:
 
 
 def not_checked(case: Case, rules: Sequence[Rule]) -> tuple[NotChecked, ...]:
-    """Return the open questions of this pair, the ones that could hide a suspect first; what stands open for good is left to ``standing``."""
+    """Return the open questions of this pair, the ones that could hide a suspect first; what stands open for good is left to ``standing``.
+
+    A side that was not reached at all is one question.
+    """
+    if silent := [entry for side in SIDES if (entry := _unreached(case, side)) is not None]:
+        return tuple(silent)
     groups: dict[tuple[str, str, str], list[_Open]] = {}
     for one in (*_from_changes(case), *_from_gaps(case, rules), *_never_asked(case, rules)):
         groups.setdefault((one.probe, one.status, one.side), []).append(one)
     entries = [entry for group in groups.values() for entry in _entries(case, rules, group)]
     return tuple(sorted(_merged(entries), key=lambda entry: (not entry.matters, entry.status == "not_recorded", entry.subject.kind, entry.subject.name))[:MOST])
+
+
+def why_unreached(case: Case, side: SideName) -> str:
+    """Return why a side told nothing at all, "" where it told something or was not asked."""
+    snapshot = case.side(side)
+    asked = [one for one in snapshot.probes.values() if not (one.status == "not_recorded" and one.reason.startswith("not asked"))]
+    return asked[0].reason or "lost" if asked and not snapshot.facts and all(one.status == "lost" for one in asked) else ""
+
+
+def _unreached(case: Case, side: SideName) -> NotChecked | None:
+    why = why_unreached(case, side)
+    question = settle.Question("", "lost", side, why)
+    return NotChecked(Subject("probe", "every probe"), "lost", side, why, settle.command_for(case, question)) if why else None
 
 
 def standing(case: Case, rules: Sequence[Rule]) -> tuple[tuple[str, str], ...]:
@@ -66,9 +83,14 @@ def closing(case: Case, rules: Sequence[Rule]) -> str:
     return settle.command_for_all(case, probes, is_denied=any(gap.status == "denied" for gap in gaps)) if probes else ""
 
 
+def is_lasting(entry: NotChecked) -> bool:
+    """Tell whether an entry is open on both sides for good."""
+    return entry.side == "both" and entry.status in STANDING
+
+
 def is_worrying(entry: NotChecked) -> bool:
     """Tell whether an entry is a reason to say UNKNOWN: it could hide a suspect, and it is not open on both sides for good, or the error names it."""
-    return entry.matters and (entry.is_named or not (entry.side == "both" and entry.status in STANDING))
+    return entry.matters and (entry.is_named or not is_lasting(entry))
 
 
 def _gap_in_words(probe: str, status: str, gaps: list[Gap]) -> str:
@@ -129,13 +151,12 @@ def _subject(case: Case, path: str) -> Subject:
     """Return what a reader calls the thing at a path; the probe that it belongs to where it has no name of its own."""
     parts = path.split("/")
     if parts[0] in _NAMED and len(parts) > 1 and parts[1].strip():
-        name = plain(parts[1])
-        return Subject(_NAMED[parts[0]], name if parts[0] in ("packages", "mounts", "disks") else name[:120])
+        return Subject(_NAMED[parts[0]], plain(parts[1]))
     if parts[0] == "driver":
         return Subject("driver", "NVIDIA driver")
     if parts[0] == "servers" and len(parts) > 2 and parts[2] in ("env", "args"):
         return Subject("env-var", f"environment of {parts[1]}") if parts[2] == "env" else Subject("launch-arg", f"launch arguments of {parts[1]}")
-    return Subject("probe", _probe(case, path)[:120])
+    return Subject("probe", _probe(case, path))
 
 
 def _entries(case: Case, rules: Sequence[Rule], group: list[_Open]) -> Iterator[NotChecked]:

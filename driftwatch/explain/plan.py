@@ -1,7 +1,8 @@
-"""The experiment that would settle a diff: the control run first, then single flips from the bad side back to the good one, cheapest first. Runs nothing.
+"""The experiment that would settle a diff: the control run first, then single flips from the bad side back to the good one. Runs nothing.
 
-Each flip takes one thing back and nothing else, with what undoes it; what cannot move alone (torch and the libraries of its wheel, a driver) moves
-together. A thing that no command of ours can take back is named at the end.
+What tries a strong suspect goes first, then a likely one, then the rest; each of these cheapest first. Each flip takes one thing back and nothing else,
+with what undoes it; what cannot move alone (torch and the libraries of its wheel, a driver) moves together. A suspect that no flip tries is tried as the
+explanation says. A thing that no command of ours can take back is named at the end.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from driftwatch.explain.case import Case
-from driftwatch.explain.explanation import Explanation, Suspect
+from driftwatch.explain.explanation import Explanation, Suspect, strength_of
 from driftwatch.explain.flips import Cost, Flip, Step, flips
+from driftwatch.explain.verdict import said
 from driftwatch.explain.words import listed
 from driftwatch.model import matches
 
 LASTS: Mapping[Cost, str] = MappingProxyType({
-    "control": "restart", "process": "seconds", "env": "seconds", "argument": "restart", "pip": "1 min", "os": "1 min", "checkout": "minutes",
-    "reboot": "reboot", "driver": "reboot",
+    "control": "restart", "process": "seconds", "env": "seconds", "host": "minutes", "argument": "restart", "pip": "1 min", "os": "1 min",
+    "checkout": "minutes", "reboot": "reboot", "driver": "reboot",
 })
 ORDER = tuple(LASTS)
+_NEXT_TO_LOOK = "no command here takes it back: look, and judge by yourself"
 _NAMED = 4
 _TELLING = (
     "servers/*/log/*", "servers/*/running", "servers/*/started_at", "servers/*/leftovers", "servers/*/libraries/*", "servers/*/*/libraries/*",
@@ -43,10 +46,19 @@ def plan(case: Case, explanation: Explanation, only: tuple[str, ...] = ()) -> Pl
     """Return the experiment for a case: an empty list of steps where the sides do not differ. ``only``: globs of the facts that steps may be about."""
     found = [flip for flip in flips(case) if not only or any(matches(path, only) for path in flip.paths)]
     weighed = [_weighed(flip, explanation.suspects) for flip in found]
-    steps = sorted(_folded([*weighed, *_of_holders(explanation)]), key=lambda one: (ORDER.index(one.cost), -(one.confidence or 0.0)))
-    moved = {path for flip in found for path in flip.paths}
-    left = tuple(change.path for change in case.seen if change.path not in moved and not matches(change.path, _TELLING))
+    wanted = [one for one in explanation.suspects if not only or any(matches(fact, only) for term in one.because for fact in term.facts)]
+    own = [one for one in wanted if not _is_tried(one, found)]
+    steps = sorted(_folded([*weighed, *map(_of_suspect, own)]), key=_place)
+    moved = {path for flip in found for path in flip.paths} | {fact for one in own for term in one.because for fact in term.facts}
+    left = tuple(change.path for change in case.seen if change.path not in moved and not matches(change.path, _TELLING)
+                 and (not only or matches(change.path, only)))
     return Plan(case.good_ref, case.bad_ref, (_control(case), *steps) if steps or left else (), left, explanation.exit_code)
+
+
+def _place(step: Step) -> tuple[int, int, float]:
+    """Return where a step stands: by the strength of what it tries, then by its cost, then by how sure that is."""
+    sure = step.confidence or 0.0
+    return (("strong", "likely", "weak").index(strength_of(sure)), ORDER.index(step.cost), -sure)
 
 
 def _control(case: Case) -> Step:
@@ -56,9 +68,19 @@ def _control(case: Case) -> Step:
 
 def _weighed(flip: Flip, suspects: Sequence[Suspect]) -> Flip:
     """Return a flip with the confidence of the surest suspect that it tries."""
-    found = [one.confidence for one in suspects
-             if one.subject == flip.subject or flip.paths.intersection(fact for term in one.because if term.weight > 0 for fact in term.facts)]
+    found = [one.confidence for one in suspects if _tries(flip, one)]
     return replace(flip, step=replace(flip.step, confidence=max(found))) if found else flip
+
+
+def _tries(flip: Flip, suspect: Suspect) -> bool:
+    """Tell whether a flip takes back what is suspected, or a fact that speaks for it."""
+    return flip.subject == suspect.subject or bool(flip.paths.intersection(fact for term in suspect.because if term.weight > 0 for fact in term.facts))
+
+
+def _is_tried(suspect: Suspect, every: Sequence[Flip]) -> bool:
+    """Tell whether flips try a suspect whole: one is of that very thing, or one takes back what speaks for it and the explanation knows no other try."""
+    tries = any(one.label == "try" for one in suspect.commands)
+    return any(flip.subject.name == suspect.subject.name or (not tries and _tries(flip, suspect)) for flip in every)
 
 
 def _folded(every: Iterable[Flip | Step]) -> Iterator[Step]:
@@ -78,8 +100,12 @@ def _folded(every: Iterable[Flip | Step]) -> Iterator[Step]:
             yield Step(cost, f"all {len(steps)} that no rule speaks for: {listed((step.says for step in steps), 3)}", lines, undo, "if it helps, halve them")
 
 
-def _of_holders(explanation: Explanation) -> Iterator[Step]:
-    for one in explanation.suspects:
-        if one.subject.kind in ("gpu-process", "gpu-memory"):
-            look = tuple(line.run for line in one.commands if line.label in ("confirm", "look"))
-            yield Step("process", f"free the GPUs: {one.subject.name}", look, (), "end by yourself what this shows; there is no undo", one.confidence)
+def _of_suspect(suspect: Suspect) -> Step:
+    """Return the step that the explanation's own commands make of a suspect: what it says to try, else what would show it."""
+    tries = [one for one in suspect.commands if one.label == "try"]
+    shown = tries or [one for one in suspect.commands if one.label in ("confirm", "look")]
+    undo = tuple(one.run for one in suspect.commands if one.label == "undo" and tries)
+    notes = dict.fromkeys(one.note for one in tries if one.note) if tries else {_NEXT_TO_LOOK: None}
+    note = "; ".join([*notes, *(["there is no undo"] if any(not one.run.startswith("#") for one in tries) and not undo else [])])
+    cost: Cost = "process" if suspect.subject.kind in ("gpu-process", "gpu-memory") else "argument" if suspect.subject.kind == "launch-arg" else "host"
+    return Step(cost, said(suspect).removesuffix("."), tuple(one.run for one in shown), undo, note, suspect.confidence)

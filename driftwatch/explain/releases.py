@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from driftwatch.model import Unknown
 
@@ -31,7 +31,7 @@ def parse_release(text: str) -> Release | Unknown:
     """Return a version's three leading numbers; a development or pre-release version is unknown, since its code may be of either side."""
     try:
         version = Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or what Python says of thousands of digits
         return Unknown("error", f"{text} is no version of SGLang")
     if version.is_prerelease:
         return Unknown("not_recorded", f"{text} is a development version, and only releases were read")
@@ -42,7 +42,7 @@ def is_unreleased(version: object) -> bool:
     """Tell whether a version is that of a nightly, a candidate or another build before a release (PEP 440)."""
     try:
         return isinstance(version, str) and Version(version).is_prerelease
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or what Python says of thousands of digits
         return False
 
 
@@ -50,7 +50,7 @@ def went_back(good: object, bad: object) -> bool:
     """Tell whether a version is older than another (PEP 440, without what stands behind a plus sign)."""
     try:
         return isinstance(good, str) and isinstance(bad, str) and Version(bad.partition("+")[0]) < Version(good.partition("+")[0])
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or what Python says of thousands of digits
         return False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Subject, Term
 from driftwatch.explain.terms import term
-from driftwatch.explain.weights import prior
+from driftwatch.explain.weights import LIKELY, logistic, prior
 
 _FAR = 1.5  # log-odds between the first and the next that make the first stand out
 _FEW_SUBJECTS, _FEW_CHANGES = 3, 6
@@ -32,13 +32,15 @@ def rival_terms(case: Case, evidence: Mapping[Subject, Sequence[Term]]) -> dict[
 
 
 def _standing_out(case: Case, evidence: Mapping[Subject, Sequence[Term]], speaking: Mapping[Subject, Sequence[Term]]) -> dict[Subject, Term]:
-    """Return that the first stands out where much differs, but nothing else of it comes near."""
+    """Return that the first stands out where much differs, but far less speaks for anything else."""
     sums = sorted(((prior(subject.kind, case.klass) + sum(one.weight for one in terms), subject) for subject, terms in evidence.items()),
                   key=lambda pair: (-pair[0], pair[1].kind, pair[1].name))
     rival = next((one for one in sums[1:] if not _is_sibling(one[1], sums[0][1])), None)
     if not sums or sums[0][1] not in speaking or (rival is not None and sums[0][0] - rival[0] < _FAR):
         return {}
-    return {sums[0][1]: term("stands out", "much else differs, and nothing of it comes near")}
+    is_alone = len(sums) < 2 or logistic(sums[1][0]) < LIKELY
+    says = "nothing of it comes near" if is_alone else "less speaks for what comes next"
+    return {sums[0][1]: term("stands out", f"much else differs, and {says}")}
 
 
 def _is_sibling(one: Subject, other: Subject) -> bool:

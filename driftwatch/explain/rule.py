@@ -16,7 +16,10 @@ class ExplainError(Exception):
 
 @dataclass(frozen=True)
 class Wording:
-    """How a suspect is told. ``verdict`` is its sentence for the top of the report; without one it is made of the fact and both values."""
+    """How a suspect is told. ``verdict`` is its sentence for the top of the report; without one it is made of the fact and both values.
+
+    ``is_one_host``: both values are of the bad side, and disagree there.
+    """
 
     layer: str
     fact: str
@@ -27,6 +30,7 @@ class Wording:
     carrier: str = ""
     commands: tuple[Command, ...] = ()
     sum: Sum | None = None
+    is_one_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why the good side was never good. It weighs against every suspect."""
+    """A reason why the good side was never good. It weighs against every suspect but ``shared``, the thing that neither side could work with."""
 
     says: str
     facts: tuple[str, ...] = ()
+    shared: Subject | None = None
 
 
 Finding = Evidence | Doubt | RuledOut | NotChecked

@@ -45,6 +45,6 @@ def _of_others() -> Iterator[Rule]:
         where = f"entry point {point.name} = {point.value}"
         try:
             loaded = point.load()
-        except Exception as wrong:
+        except (Exception, SystemExit) as wrong:
             raise ExplainError(f"{where} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
         yield from rules_of(loaded, where)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from driftwatch.explain.case import SIDES, Case, SideName
-from driftwatch.explain.words import number
+from driftwatch.explain.words import command, number
 from driftwatch.model import Known, is_unknown
 
 NAMED = "process"  # how the servers probe calls a process that --env-from-pid named
@@ -54,6 +55,16 @@ def is_set_by_server(case: Case, path: str) -> bool:
 def flag(name: str) -> str:
     """Return a field name as it stands on a command line."""
     return "--" + name.replace("_", "-")
+
+
+def with_argument(name: str, value: Any) -> str:
+    """Return how a server is started with a value of an argument, as a shell reads it: ``with --tp-size 8``, ``without --enable-torch-compile``."""
+    if value is None or value is False:
+        return f"without {flag(name)}"
+    if value is True:
+        return f"with {flag(name)}"
+    words = value if isinstance(value, list) and all(isinstance(one, str) for one in value) else [value]
+    return f"with {flag(name)} {command([one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, sort_keys=True) for one in words])}"
 
 
 def same_argument(one: Any, other: Any) -> bool:

@@ -17,6 +17,13 @@ def term(name: str, says: str, facts: Iterable[str] = ()) -> Term:
     return Term(says, WEIGHTS[name], tuple(facts), GROUP_OF[name])
 
 
+def before_unknown(case: Case, what: str, *facts: str) -> tuple[Term, ...]:
+    """Return what it takes from a thing of the bad side that the good side does not tell whether it was so there; nothing where all these facts are known."""
+    if all(case.known(fact) is not None for fact in facts):
+        return ()
+    return (term("before unknown", f"whether {what} on the good side is not known", facts),)
+
+
 def file_terms(case: Case, path: str, facts: Iterable[str]) -> tuple[Term, ...]:
     """Return that the error text names a file, or else that its traceback passes through it; nothing where neither does."""
     if names_file(case.text, path):

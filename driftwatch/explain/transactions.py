@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from driftwatch.explain.case import Case
 from driftwatch.explain.families import os_package_family
 from driftwatch.explain.words import shorten
+from driftwatch.model import Known
 
 
 class Transaction(NamedTuple):
@@ -28,17 +29,21 @@ class Transaction(NamedTuple):
 
 
 def transactions(case: Case) -> list[Transaction]:
-    """Return the runs that the bad side tells of and the good one did not, in the order of their times."""
-    known = {path for path, _ in case.below("good", "os_changes")}
-    found = [(path, value) for path, value in case.below("bad", "os_changes") if isinstance(value, dict) and path not in known and value.get("packages")]
-    return sorted(
-        (
-            Transaction(str(one.get("at", "")), str(one.get("tool", "")), str(one.get("by") or ""), str(one.get("command", "")), dict(one["packages"]), path)
-            for path, one in found
-            if isinstance(one["packages"], dict)
-        ),
-        key=lambda one: one.at,
-    )
+    """Return the runs that the bad side tells of and that came after the good one was taken, in the order of their times."""
+    found = [_run(path, value) for path, value in case.below("bad", "os_changes") if isinstance(value, dict) and isinstance(value.get("packages"), dict)]
+    return sorted((one for one in found if one.packages and _is_new(case, one)), key=lambda one: one.at)
+
+
+def _run(path: str, told: dict[str, Any]) -> Transaction:
+    return Transaction(str(told.get("at", "")), str(told.get("tool", "")), str(told.get("by") or ""), str(told.get("command", "")), told["packages"], path)
+
+
+def _is_new(case: Case, run: Transaction) -> bool:
+    """Tell whether the good side's log does not hold a run; where that log is not known, whether the run is later than the good side."""
+    before = case.good.get(run.fact)
+    if isinstance(before, Known):
+        return before.value is None
+    return case.good.taken_at is not None and run.at.endswith("Z") and run.at > case.good.taken_at
 
 
 def moved_packages(case: Case, *families: str) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driftwatch.explain.active_tests import active_tests
-from driftwatch.explain.case import Case
+from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import NotChecked, Suspect, Word
-from driftwatch.explain.not_checked import is_worrying
+from driftwatch.explain.not_checked import is_lasting, is_worrying, why_unreached
 from driftwatch.explain.rule import Doubt
 from driftwatch.explain.weights import CLOSE, LIKELY, NOTABLE, STRONG
 from driftwatch.explain.words import count, listed, moved
-from driftwatch.model import ANSWERED
+from driftwatch.model import ANSWERED, Snapshot
 
 
 def choose_word(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> Word:
@@ -26,11 +26,15 @@ def choose_word(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChec
         return "SEVERAL"
     if case.seen:
         return "DRIFT"
-    return "UNKNOWN" if any(entry.side == "bad" for entry in open_) else "SAME"
+    return "UNKNOWN" if suspects or not all(is_lasting(entry) for entry in open_) else "SAME"
 
 
 def _has_rival(suspects: Sequence[Suspect]) -> bool:
     return len(suspects) > 1 and suspects[1].confidence >= NOTABLE and suspects[0].confidence - suspects[1].confidence < CLOSE
+
+
+def _is_spoken_against(suspect: Suspect) -> bool:
+    return any(term.weight < 0 for term in suspect.because)
 
 
 def sentence(case: Case, word: Word, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> str:
@@ -38,7 +42,7 @@ def sentence(case: Case, word: Word, suspects: Sequence[Suspect], open_: Sequenc
     if word == "LIKELY":
         return said(suspects[0])
     if word == "SEVERAL":
-        many = sum(suspects[0].confidence - suspect.confidence < CLOSE and suspect.confidence >= NOTABLE for suspect in suspects)
+        many = 2 + sum(suspects[0].confidence - one.confidence < CLOSE and one.confidence >= NOTABLE and not _is_spoken_against(one) for one in suspects[2:])
         return f"{many} suspects are close; start with the first: {said(suspects[0])}"
     if word == "UNKNOWN":
         return _unknown(case, suspects, open_)
@@ -47,9 +51,9 @@ def sentence(case: Case, word: Word, suspects: Sequence[Suspect], open_: Sequenc
     return _same(case)
 
 
-def with_doubts(doubts: Sequence[Doubt], told: str) -> str:
-    """Return the verdict with what makes the good side doubtful before it."""
-    if not doubts:
+def with_doubts(doubts: Sequence[Doubt], told: str, suspects: Sequence[Suspect]) -> str:
+    """Return the verdict with what makes the good side doubtful before it, unless the first suspect says so itself: the baseline shares it."""
+    if not doubts or (suspects and doubts[0].shared == suspects[0].subject):
         return told
     first = doubts[0].says
     return f"The baseline is doubtful: {first}. Run the good setup again before anything else. {told}"
@@ -61,11 +65,14 @@ def said(suspect: Suspect) -> str:
 
 
 def _unknown(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChecked]) -> str:
+    for side in SIDES:
+        if why := why_unreached(case, side):
+            return f"The {'broken' if side == 'bad' else side} side was not reached: {why}. Nothing of it is known, so nothing was compared."
     hiding = [entry for entry in open_ if is_worrying(entry)] or list(open_)
     names = listed(f"{entry.subject.name} ({entry.status.replace('_', ' ')}{', good side' if entry.side == 'good' else ''})" for entry in hiding)
     start = f"{_differing(case)}, none is a strong suspect" if case.seen else "No recorded fact changed"
-    weak = f"; the likeliest is: {said(suspects[0])}" if suspects and suspects[0].confidence >= NOTABLE else "."
-    return f"{start}, and not everything was read that could hide one: {names}{weak}"
+    weak = f"; the likeliest is: {said(suspects[0])}" if suspects and (suspects[0].confidence >= NOTABLE or not case.seen) else "."
+    return f"{start}{f', and not everything was read that could hide one: {names}' if names else ''}{weak}"
 
 
 def _drift(case: Case, suspects: Sequence[Suspect]) -> str:
@@ -79,8 +86,12 @@ def _differing(case: Case) -> str:
     return f"{count(len(case.seen), 'fact')} {'differs' if len(case.seen) == 1 else 'differ'}"
 
 
+def _answered(side: Snapshot) -> str:
+    return f"{sum(result.status in ANSWERED for result in side.probes.values())} of {count(len(side.probes), 'probe')}"
+
+
 def _same(case: Case) -> str:
-    answered = sum(result.status in ANSWERED for result in case.bad.probes.values())
+    good, bad = (_answered(case.side(side)) for side in SIDES)
     humble = "" if case.klass is None else f" {active_tests(case.klass)}"
-    return (f"{answered} of {count(len(case.bad.probes), 'probe')}, {count(len(case.bad.facts), 'fact')}, no difference. "
+    return (f"{bad}{f' ({good} on the good side)' if good != bad else ''}, {count(len(case.bad.facts), 'fact')}, no difference. "
             f"Not looked at: model files' content, the requests, the network beyond this host.{humble}")

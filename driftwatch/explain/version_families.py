@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 _EQUAL = (  # the leader first; all that are installed are of one version
     ("flashinfer-python", r"flashinfer-(?:cubin|jit-cache)"), ("nvidia-cutlass-dsl", r"nvidia-cutlass-dsl-libs-(?:base|core|cu\d+)"),
@@ -92,7 +92,7 @@ def _of_sglang(versions: Mapping[str, str]) -> Iterator[Fit]:
 def _parsed(text: str | None) -> Version | None:
     try:
         return Version(text) if text else None
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or what Python says of thousands of digits
         return None
 
 

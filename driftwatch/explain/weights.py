@@ -80,16 +80,16 @@ SCALES: Mapping[str, float] = MappingProxyType({})
 
 GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "difference": {"moved": 0.3, "presence": 0.2, "option came or went": 0.6, "switched": 0.3, "goes with its switch": -0.4, "asks itself": 0.2},
-    "whose environment": {"server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "workaround": -0.5},
+    "whose environment": {"server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "workaround": -0.5, "overruled": -0.8},
     "time": {"in the window": 0.2, "out of order": -1.5},
-    "baseline": {"doubtful baseline": -2.0, "open": 0.0},
+    "baseline": {"doubtful baseline": -2.0, "before unknown": -1.2, "open": 0.0},
     # what the error says: the one that raises is often the victim of what it needs
     "error text": {
         "named in the error": 1.8, "value named": 1.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4, "lacks its symbol": 1.4,
         "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
         "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
     },
-    "error text against": {"another is named": -0.8, "other level": -0.6, "the system refused": -1.0, "found on the host": -1.8},
+    "error text against": {"another is named": -0.8, "raised elsewhere": -0.4, "other level": -0.6, "the system refused": -1.0, "found on the host": -1.8},
     # the start-up sum of memory, and GPU memory held by others
     "memory sum": {
         "sum decides": 3.2, "sum decides without the good side": 2.4, "sum shares": 1.4, "sum excludes": -3.0, "memory equal": 0.7, "took no memory": -3.5,
@@ -106,11 +106,11 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
         "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
     },
-    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6},
+    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8},
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
-        "unreleased": 1.0, "went back": 0.3,
+        "unreleased": 1.0, "went back": 0.3, "server went back": 1.2, "gone and missed": 1.2,
     },
     "relations of packages": {
         "requirement broke": 2.6, "requirement broke, before unknown": 1.2, "family broke": 3.6, "family broke, before unknown": 2.4,
@@ -121,7 +121,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "caches and plain files": {
         "cache older than its maker": 2.4, "cache older than the good side's": 2.2, "cache grew": 0.3, "cache moved": 0.4, "file moved": 1.6, "file cut": 1.4,
         "model moved": 1.6, "model file moved": 1.6,
-        "file outside packages": 0.4, "file cut off": 3.2, "lock left": 1.8, "names a cache": 0.8, "cache cut, before unknown": -0.6,
+        "file outside packages": 0.4, "file cut off": 3.2, "lock left": 1.8, "names a cache": 0.8, "builder was killed": 1.8,
     },
     "rivals": {"nothing else differs": 1.4, "few others differ": 0.5, "stands out": 0.8},
     "peers": {"odd among its peers": 0.8},  # at most: an innocent difference is as rare among peers as a guilty one
@@ -129,7 +129,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "services and containers": {
         "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "container stack moved": 2.2, "container stack set anew": 1.8,
         "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
-        "runtime without GPUs": 3.2, "restarted under the server": 1.4, "multi-process service came": 1.0, "patch release": -1.0,
+        "runtime without GPUs": 3.2, "restarted under the server": 1.4, "its containers stopped": 1.8,
+        "unit hides devices": 2.6, "unit setting moved": 1.2, "package shadowed": 2.6, "multi-process service came": 1.0, "patch release": -1.0,
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
@@ -140,6 +141,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
         "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0, "narrower link": 2.6,
         "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8, "compute mode restricts": 2.2, "card in use already": 0.8, "card's mode moved": 1.4,
+        "license lost": 3.2,
     },
     # only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
     "power and clocks": {
@@ -153,12 +155,12 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "memory pressure": 0.4, "memory setting moved": 1.6, "killed for memory": 2.8, "little memory left": 1.6, "cold cache": 1.8,
         "served over a network": 1.2, "text of a slow load": 1.0, "mount does not answer": 3.2, "mount moved": 1.4, "kernel log names it": 1.2,
         "tasks stuck": 1.2, "mount gone": 2.0, "disk full": 2.8, "disk failing": 2.4, "mount became read-only": 2.0, "killed at its group's limit": 3.0,
-        "kernel setting moved": 1.8, "counter of the setting grew": 0.8,
+        "kernel setting moved": 1.8, "kernel setting moved, far": 0.9, "counter of the setting grew": 0.8, "mount forbids": 1.6, "reads ahead less": 2.2,
     },
     # relations broken inside one process weigh most, what moved by itself least
     "native libraries": {
         "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "system library moved": 0.4, "job system moved": 0.6,
-        "system package": -0.8,
+        "system package": -0.8, "package gone": 1.4,
     },
     "ranks and paths": {
         "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
@@ -206,7 +208,7 @@ VARIABLE: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "transport": {"*": 0.5, "hang": 1.6, "slow": 1.4, "wrong-output": 0.6, "import-error": -1.0},
     "loader": {"*": 1.0, "import-error": 1.8, "startup-crash": 1.4, "hang": 0.8, "slow": 0.8, "wrong-output": 1.0, "oom": -0.5},
     "devices": {"*": 0.9, "startup-crash": 1.6, "oom": 1.2, "hang": 0.9, "device-lost": 1.0},
-    "allocator": {"*": 0.6, "oom": 1.9, "startup-crash": 1.1, "runtime-crash": 0.8},
+    "allocator": {"*": 0.6, "oom": 1.9, "startup-crash": 1.1, "runtime-crash": 0.8, "slow": 1.0},
     "threads": {"*": 0.2, "slow": 1.6},
     "hub": {"*": -0.8, "startup-crash": 0.6, "hang": 0.3, "slow": 0.2},
     "proxy": {"*": 0.2, "startup-crash": 0.6, "hang": 0.6, "import-error": -1.5, "oom": -2.0, "wrong-output": -2.0, "accuracy": -2.0, "device-lost": -2.0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import http.client
@@ -14,11 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from driftwatch.fleet.errors import FleetError
+from driftwatch.places import is_web_address
 
 TIMEOUT_S = 10.0
 SIGNATURE = "X-Driftwatch-Signature-256"
 JOB = "driftwatch_audit"
-SCHEMES = ("http", "https")
 
 
 def sign(body: bytes, key: bytes) -> str:
@@ -46,7 +47,8 @@ def write_metrics(path: Path, text: str) -> None:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as failed:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise FleetError(f"the metrics were not written: {(failed.strerror or str(failed)).lower()}", str(path), "check the folder of metrics") from None
 
 
@@ -98,7 +100,7 @@ def _send(method: str, url: str, body: bytes, headers: dict[str, str]) -> None:
 
 def _place(url: str) -> str:
     """Return an address as it may be shown: without user, password, path and query, which may hold a token."""
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES or not parts.hostname:
+    if not is_web_address(url):
         raise FleetError("the address is no http or https URL", do="https://HOST/PATH")
+    parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")

@@ -11,7 +11,7 @@ from driftwatch.fleet.columns import column_of
 from driftwatch.fleet.seen import Differing
 from driftwatch.fleet.told import UNREACHABLE, Told
 from driftwatch.model import Snapshot
-from driftwatch.report.audit.night import CHANGED, COLUMNS, DISAGREES, SAME, Difference, Night, Row, State, Suspected, Way
+from driftwatch.report.audit.night import CHANGED, COLUMNS, DISAGREES, SAME, UNKNOWN, Difference, Night, Row, Silent, State, Suspected, Way
 from driftwatch.report.audit.night import UNREACHABLE as OUT_OF_REACH
 from driftwatch.report.words import say_answer
 
@@ -78,6 +78,12 @@ class Audit:
         is_new = told.is_new(UNREACHABLE, UNREACHABLE)
         self._join("unreachable", answered.host, is_new=is_new, make=lambda: Way("", "unreachable", (), cells, f"no answer: {reason}"))
         self._rows.append(Row(answered.host, "unreachable", "unreachable", answered.ref, answered.baseline_ref, answered.elapsed_s, reason, new=int(is_new)))
+
+    def take_failed(self, answered: Answered, why: str) -> None:
+        """Take in a host whose comparison failed: a question without an answer, and why."""
+        key, silent = f"unseen:{why}", Silent("the comparison", "error", why)
+        self._join(key, answered.host, is_new=True, make=lambda: Way("", "unseen", (), dict.fromkeys(COLUMNS, UNKNOWN), "", silent=(silent,)))
+        self._rows.append(Row(answered.host, "unseen", key, answered.ref, "", answered.elapsed_s, why, new=1, unanswered=1))
 
     def take_without(self, host: str, state: State, reason: str, answered: Answered | None = None) -> None:
         """Take in a host that cannot be compared: it has no baseline, or was not asked any more."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftwatch.compare.change import Change
+from driftwatch.compare.gaps import standing_gaps
 from driftwatch.compare.pair import compare
 from driftwatch.fleet.columns import column_of
-from driftwatch.model import ANSWERED, Answer, Known, Snapshot, Unknown, matches
+from driftwatch.model import ANSWERED, FAILED, Answer, Known, Snapshot, Unknown, matches
 from driftwatch.report.audit.night import CHANGED, UNKNOWN, Silent
 
 KEY_DIGITS = 16
 CROWD = 200
 PROBES = "probes/"
-FAILED = ("timeout", "error", "died", "lost")
 NEVER_DRIFT = ("os_changes/*", "os_changes", "os_changes_since")  # they say who changed what: evidence for a change, not one
 _OWN_NAMES = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?Z?")
 
@@ -66,7 +66,7 @@ def differing(good: Snapshot, bad: Snapshot, ignore: Sequence[str], changes: Seq
     every = compare(good, bad) if changes is None else changes
     left = [one for one in every if not matches(one.path, (*NEVER_DRIFT, *ignore))]
     counted = tuple(one for one in left if one.kind != "unknown" and not one.is_folded)
-    quiet = silent(good, bad, left)
+    quiet = (*silent(good, bad, left), *_failing(good, bad, ignore))
     return Differing(counted, quiet, {**{one.what: key_of_silence(one) for one in quiet}, **_keys(counted)})
 
 
@@ -99,6 +99,12 @@ def silent(good: Snapshot, bad: Snapshot, changes: Iterable[Change]) -> tuple[Si
         elif isinstance(before, Unknown) and not isinstance(answer, Unknown) and before.status in FAILED:
             found.append(Silent(one.path, before.status, f"the baseline does not know it: {before.reason}", _below(one.path, bad)))
     return tuple(sorted(found, key=lambda one: not one.what.startswith(PROBES)))
+
+
+def _failing(good: Snapshot, bad: Snapshot, ignore: Sequence[str]) -> tuple[Silent, ...]:
+    """Return the whole probes and topics that failed on both sides: nobody knows whether they are the same."""
+    return tuple(Silent(one.path, one.status, one.reason, _below(one.path, bad)) for one in standing_gaps(good, bad)
+                 if one.status in FAILED and (one.path.startswith(PROBES) or "/" not in one.path) and not matches(one.path, tuple(ignore)))
 
 
 def _below(what: str, snapshot: Snapshot) -> tuple[str, ...]:

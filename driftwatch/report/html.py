@@ -57,10 +57,10 @@ def _asked(explanation: Explanation) -> list[dict[str, Any]]:
 
 
 def _suspect(suspect: Suspect) -> dict[str, Any]:
-    what, good, bad = words.say_sides(suspect)
+    what, good, arrow, bad = words.say_sides(suspect)
     carrier = f"came with: {suspect.carrier}" if suspect.carrier and not suspect.carrier.startswith("came with") else suspect.carrier
     return {
-        "strength": suspect.strength, "layer": suspect.layer, "what": what, "good": good, "bad": bad, "mark": suspect.mark, "carrier": carrier,
+        "strength": suspect.strength, "layer": suspect.layer, "what": what, "good": good, "bad": bad, "arrow": arrow, "carrier": carrier,
         "because": [{"sign": term.sign, "says": term.says} for term in suspect.because], "commands": suspect.commands,
         "sum": None if suspect.sum is None else _sum(suspect.sum),
     }

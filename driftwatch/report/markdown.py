@@ -110,8 +110,8 @@ def _suspects(suspects: Sequence[Suspect]) -> list[str]:
 
 
 def _heading(rank: int, suspect: Suspect) -> str:
-    what, good, bad = words.say_sides(suspect)
-    change = f" {code(good)} {'≠' if suspect.mark == '!' else '→'} {code(bad)}" if good or bad else ""
+    what, good, sign, bad = words.say_sides(suspect)
+    change = f" {code(good)} {sign} {code(bad)}" if sign else f" {code(bad)}" if bad else ""
     return f"{rank}. **{suspect.strength}** {say(suspect.layer)}: {code(what)}{change}"
 
 

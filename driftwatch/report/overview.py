@@ -10,7 +10,7 @@ from typing import Any
 
 from driftwatch.agent.probe import fact_path
 from driftwatch.explain.words import count, fixed, listed
-from driftwatch.model import ANSWERED, Snapshot, Unknown, is_unknown
+from driftwatch.model import ANSWERED, Snapshot, Unknown, is_unknown, plain
 from driftwatch.report.cards import alike, cards, known, ranges
 from driftwatch.report.page import Page, measure, pad
 from driftwatch.report.words import VALUE_LIMIT, say_status, say_time, say_value
@@ -68,10 +68,14 @@ def _line(label: str, text: str, page: Page) -> list[str]:
 
 
 def _told(snapshot: Snapshot, path: str, unit: str = "", absent: str = "") -> str:
-    """Return a fact in words, empty where it is known to be absent and nothing is to be said of that, or where no probe answers for it."""
+    """Return a fact in words, empty where it is known to be absent and nothing is to be said of that, or where no probe answers for it.
+
+    Why a whole probe gave no answer is told once, under NO ANSWER.
+    """
     found = snapshot.get(path)
     if isinstance(found, Unknown):
-        return "" if found.reason == "no probe that answers for it was asked" else _open(found.status, found.reason)
+        is_of_probe = found.reason.startswith(f"{snapshot.owner(path)}: ")
+        return "" if found.reason == "no probe that answers for it was asked" else _open(found.status, "" if is_of_probe else found.reason)
     return absent if found.value is None else say_value(found.value) + unit
 
 
@@ -138,7 +142,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Row]:
     for key in sorted({path.split("/")[1] for path in snapshot.facts if path.startswith(("git/", "sources/")) and path.count("/") > 1}):
         dirty = snapshot.facts.get(f"git/{key}/dirty")
         state = {True: "edited", False: "clean"}.get(dirty, "") if isinstance(dirty, bool) else ""
-        files = [path.rpartition("/")[2].replace("%2F", "/") for path in snapshot.facts if path.startswith(f"git/{key}/files/")]
+        files = [plain(path.rpartition("/")[2]) for path in snapshot.facts if path.startswith(f"git/{key}/files/")]
         head = _told(snapshot, f"git/{key}/head")
         edited, tree = _prefixed("not as committed: ", listed(files, 3)), _prefixed("tree ", _told(snapshot, f"sources/{key}/tree"))
         yield key, _joined((head if head.startswith("?") else head[:12], _told(snapshot, f"git/{key}/branch"), state, edited, tree))
@@ -181,9 +185,12 @@ def _environment(snapshot: Snapshot, top: str) -> Iterator[Row]:
 
 
 def _silent(snapshot: Snapshot, page: Page) -> list[str]:
-    """Return the probes without an answer; those that were not asked are counted."""
+    """Return the probes without an answer, those of one reason together; those that were not asked are counted."""
     silent = {name: one for name, one in snapshot.probes.items() if one.status not in ANSWERED}
     idle = [name for name, one in silent.items() if one.status == "not_recorded" and one.reason.startswith("not asked: ")]
-    rows = [line for name in sorted(set(silent) - set(idle)) for line in _line(f"? {name}", _open(silent[name].status, silent[name].reason)[2:], page)]
+    alike: dict[str, list[str]] = {}
+    for name in sorted(set(silent) - set(idle)):
+        alike.setdefault(_open(silent[name].status, silent[name].reason)[2:], []).append(name)
+    rows = [line for why, names in alike.items() for line in _line(f"? {', '.join(names)}", why, page)]
     lines = ["", page.paint("head", "NO ANSWER"), *rows] if rows else []
     return [*lines, *(["", *page.wrap(f"not asked: {', '.join(sorted(idle))}", "", "  ")] if idle else [])]

@@ -139,10 +139,9 @@ def _suspect(rank: int, suspect: Suspect, page: Page) -> list[str]:
 
 
 def _heading(suspect: Suspect) -> str:
-    """Return what is blamed and both values; a disagreement inside one host is drawn with ≠, and no values where neither side has one."""
-    fact, good, bad = words.say_sides(suspect)
-    what = f"{suspect.layer}: {fact}" if suspect.layer else fact
-    return f"{what}  {good} {'≠' if suspect.mark == '!' else '→'} {bad}" if good or bad else what
+    """Return what is blamed and both values."""
+    fact, *change = words.say_sides(suspect)
+    return "  ".join(filter(None, (f"{suspect.layer}: {fact}" if suspect.layer else fact, " ".join(filter(None, change)))))
 
 
 def _sum(work: Sum, page: Page) -> list[str]:

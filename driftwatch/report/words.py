@@ -10,7 +10,7 @@ from typing import Any
 
 from driftwatch.explain.explanation import Asked, Event, Explanation, NotChecked, Side, Subject, Suspect, strength_of
 from driftwatch.explain.words import count
-from driftwatch.model import Answer, Known, Unknown, answer, is_unknown
+from driftwatch.model import Answer, Known, Unknown, answer, is_unknown, plain
 
 VALUE_LIMIT = 160
 MARKS = MappingProxyType({"changed": "~", "added": "+", "removed": "-", "unknown": "?"})
@@ -88,7 +88,7 @@ def say_path(path: str) -> str:
     if len(parts) >= 4 and parts[0] == "servers" and parts[-2] in ("args", "given"):
         return f"{_as_argument(parts[-1])}{', resolved' if parts[-2] == 'args' else ''}"
     if len(parts) == 4 and parts[0] in ("sources", "git") and parts[2] == "files":
-        return parts[3].replace("%2F", "/").replace("%25", "%")
+        return plain(parts[3])
     if len(parts) == 4 and parts[0] == "servers" and parts[2] == "log":
         return f"{parts[1]}, log: {parts[3].replace('_', ' ')}"
     return parts[1] if len(parts) == 2 and parts[0] == "env" else path
@@ -98,18 +98,18 @@ def say_subject(subject: Subject) -> str:
     """Return a subject by its name, with its kind before it where the name alone does not say what it is."""
     if subject.kind == "launch-arg" and " " not in subject.name:
         return _as_argument(subject.name)
-    kind = subject.kind.replace("-", " ")
-    if subject.kind in SAYS_ENOUGH or kind in subject.name.replace("-", " ").lower():
+    kind, name = subject.kind.replace("-", " "), subject.name.replace("-", " ").lower()
+    if subject.kind in SAYS_ENOUGH or any(word in name for word in kind.split()):
         return subject.name
     return f"{kind} {subject.name}"
 
 
-def say_sides(suspect: Suspect) -> tuple[str, str, str]:
-    """Return what is blamed and both values in words; two empty ones where neither side has a value."""
+def say_sides(suspect: Suspect) -> tuple[str, str, str, str]:
+    """Return what is blamed, one value, a sign, and the other: → from side to side, ≠ inside one host, none where both sides have one value or none."""
     if suspect.good in (None, "") and suspect.bad in (None, ""):
-        return suspect.fact, "", ""
-    absent = absent_word(suspect.subject.kind)
-    return suspect.fact, say_value(suspect.good, absent=absent), say_value(suspect.bad, absent=absent)
+        return suspect.fact, "", "", ""
+    good, bad = (say_value(value, absent=absent_word(suspect.subject.kind)) for value in (suspect.good, suspect.bad))
+    return (suspect.fact, "", "", f"{bad} on both sides") if good == bad else (suspect.fact, good, "≠" if suspect.is_one_host else "→", bad)
 
 
 def alone(explanation: Explanation, *, is_whole: bool) -> Iterator[Event]:
@@ -143,8 +143,8 @@ def say_side(side: Side) -> str:
 
 def say_asked(one: Asked, suspects: int) -> tuple[str, str]:
     """Return the mark and the words of an answer to a hypothesis: how it stands among so many suspects, or why it is none."""
-    name = say_subject(one.subject)
-    what = name if one.asked.strip() == name else f"{one.asked.strip()}: {name}"
+    name, asked = say_subject(one.subject), one.asked.strip()
+    what = asked if asked == one.subject.name else name if name.lower().startswith(asked.lower()) else f"{asked}: {name}"
     if one.answer == "ruled_out":
         return "=", f"{what} is ruled out: {one.because}"
     if one.answer == "not_checked":

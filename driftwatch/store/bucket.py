@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from driftwatch.store.bounded import all_of, within
-from driftwatch.store.errors import NOT_STORED, REFUSED, StoreError
+from driftwatch.store.errors import NOT_STORED, REFUSED, NoStore, StoreError
 
 CALL_S = 30.0
 CONNECT_S = 5
@@ -75,7 +75,7 @@ class Bucket:
             do = f"pip install 'driftwatch-gpu[{extra}]'" if extra in ("s3", "store") else f"pip install what fsspec names for {self.scheme}://"
             raise StoreError(f"a store at {self.scheme}:// needs a library that is not installed: {missing}", self.place, do) from None
         except ValueError as wrong:
-            raise StoreError(f"{self.scheme}:// is no store: {wrong}", self.place, "name a folder, s3://BUCKET/PREFIX or what else fsspec carries") from None
+            raise NoStore(f"{self.scheme}:// is no store: {wrong}", self.place, "name a folder, s3://BUCKET/PREFIX or what else fsspec carries") from None
         if self.scheme in S3:
             files.retries = TRIES  # of s3fs, which tries five times by itself
         return files, str(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import stat
@@ -9,7 +10,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any
 
-from driftwatch.model import ModelError, Snapshot, from_document, to_document
+from driftwatch.model import ModelError, NewerFormat, Snapshot, from_document, to_document
 from driftwatch.store.errors import StoreError
 from driftwatch.store.strict_json import JsonRefused, parse_json
 
@@ -28,6 +29,8 @@ def parse(data: bytes, name: str) -> Snapshot:
     """Return the snapshot that these bytes hold; ``name`` is how the error calls them."""
     try:
         return from_document(parse_json(data))
+    except NewerFormat as newer:
+        raise StoreError(f"{_short(name)} is no snapshot that this version reads: {newer}", name, "pip install --upgrade driftwatch-gpu") from None
     except (JsonRefused, ModelError) as wrong:
         raise StoreError(f"{_short(name)} is no snapshot: {wrong}", name, ADVICE) from None
 
@@ -40,8 +43,19 @@ def read_bounded(path: str | Path, limit: int, *, advice: str = ADVICE, follow: 
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             _admit(os.fstat(descriptor), limit)
             return read_stream(file, limit)
+    except FileNotFoundError as missing:
+        raise StoreError(f"{_short(path)} {_reason(missing)}", str(path), _near(Path(path))) from None
     except (OSError, ValueError) as failed:
         raise StoreError(f"{_short(path)} {_reason(failed)}", str(path), advice) from None
+
+
+def _near(path: Path) -> str:
+    """Return the file beside a missing one that may have been meant, as advice."""
+    try:
+        near = difflib.get_close_matches(path.name, [one.name for one in path.parent.iterdir()], 1)
+    except OSError:
+        return "check its path: the folder is not there either"
+    return f"did you mean {path.with_name(near[0])}?" if near else "check its path"
 
 
 def read_stream(file: Any, limit: int) -> bytes:

@@ -15,3 +15,7 @@ class StoreError(Exception):
         self.where = where
         self.do = do
         self.code = code
+
+
+class NoStore(StoreError):
+    """A place that no store can ever be at, such as a URL whose scheme nobody knows: it is mistyped, and nothing waits for it."""

@@ -118,7 +118,9 @@ class FileStore:
     def admit(self, folder: Path) -> None:
         """Raise StoreError where others may write into the store: what they put there would be taken for ours."""
         for one in (self.root, self.root / "hosts", folder):
-            if one.exists() and one.stat().st_mode & durable.WRITABLE_BY_OTHERS:
+            with readable(one):
+                is_open = one.exists() and one.stat().st_mode & durable.WRITABLE_BY_OTHERS
+            if is_open:
                 raise StoreError("the store is refused: others than its owner may write into it", str(one), f"chmod go-w {one}", NOT_STORED)
 
     def hosts(self) -> tuple[str, ...]:
@@ -130,13 +132,13 @@ class FileStore:
     def entries(self, host: str) -> tuple[Entry, ...]:
         """Return the stored snapshots of a host, oldest first; those of one second in the order in which they were written."""
         folder = self.folder(host)
-        if not folder.is_dir():
-            return ()
-        self.admit(folder)
-        with readable(folder), os.scandir(folder) as found:
-            every = {one.name: one for one in found}
-        named = [(one, name) for one in every.values() if (name := parse_file_name(one.name)) is not None]
         with readable(folder):
+            if not folder.is_dir():
+                return ()
+            self.admit(folder)
+            with os.scandir(folder) as found:
+                every = {one.name: one for one in found}
+            named = [(one, name) for one in every.values() if (name := parse_file_name(one.name)) is not None]
             entries = [
                 Entry(host, name, folder / one.name, one.stat(follow_symlinks=False).st_mtime_ns, one.name + SIGNATURE in every) for one, name in named
             ]

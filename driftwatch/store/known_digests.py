@@ -15,7 +15,7 @@ from typing import Any
 from driftwatch.model import Snapshot
 from driftwatch.store import document, durable
 from driftwatch.store.errors import NOT_STORED, StoreError
-from driftwatch.store.files import FileStore
+from driftwatch.store.files import FileStore, readable
 from driftwatch.store.strict_json import parse_own
 
 FOLDER = "state"
@@ -28,7 +28,7 @@ LEVEL = 3  # of gzip: 6 takes twice as long for two percent
 GZIP = 31
 KEY_LENGTH = 5
 Tree = Mapping[str, Any]
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64}) (\d+)\Z")
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64}) (\d{1,20})\Z", re.ASCII)
 
 
 def load_known(store: FileStore, host: str) -> Mapping[str, Tree]:
@@ -37,8 +37,9 @@ def load_known(store: FileStore, host: str) -> Mapping[str, Tree]:
     Raises StoreError where it cannot be trusted.
     """
     folder = store.folder(host) / FOLDER
-    if not (folder / FILE).exists():
-        return {}
+    with readable(folder):
+        if not (folder / FILE).exists():
+            return {}
     store.admit(folder.parent)
     store.admit(folder)
     data = document.read_bounded(folder / FILE, LARGEST_FILE, follow=False, advice="remove it")

@@ -99,7 +99,8 @@ class _FolderLabels:
 
     def read_label(self, host: str, name: str) -> Label | None:
         path = self._folder(host) / name
-        return _parse(path, host, name) if path.exists() else None
+        with readable(path.parent):
+            return _parse(path, host, name) if path.exists() else None
 
     def write_label(self, host: str, label: Label) -> None:
         folder = self._folder(host)

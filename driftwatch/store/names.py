@@ -78,6 +78,13 @@ def check_label(name: str) -> str:
     return name
 
 
+def check_host(name: str) -> str:
+    """Return the name if a host can be called so, else raise StoreError: a reference HOST@WHICH must come through a shell as one word."""
+    if not name.isprintable() or set(name) & set(" @/\\'\"") or not name.strip() or name.startswith("-"):
+        raise StoreError(f"{name!r} cannot be the name of a host", do="letters, digits, dots and hyphens, as in: --host gpu-a")
+    return name
+
+
 def is_label(word: str) -> bool:
     """Tell whether a word has the shape of a label."""
     return word not in RESERVED and _LABEL.match(word) is not None and _HEX.match(word) is None

@@ -17,6 +17,7 @@ from typing import Any
 
 from driftwatch.store import document, durable
 from driftwatch.store.errors import NOT_STORED, StoreError
+from driftwatch.store.files import readable
 from driftwatch.store.names import compact_time, slug
 from driftwatch.store.rescue import storing_failed
 from driftwatch.store.strict_json import parse_own
@@ -47,9 +48,10 @@ def save_run(root: Path, taken_at: str, data: bytes) -> Path:
 
 
 def runs(root: Path) -> tuple[Path, ...]:
-    """Return the files of all stored audits, oldest first."""
+    """Return the files of all stored audits, oldest first. Raises StoreError where the folder cannot be read."""
     folder = root / FOLDER
-    return tuple(sorted(one for one in folder.iterdir() if _RUN.match(one.name))) if folder.is_dir() else ()
+    with readable(folder):
+        return tuple(sorted(one for one in folder.iterdir() if _RUN.match(one.name))) if folder.is_dir() else ()
 
 
 def load_run(path: Path) -> Mapping[str, Any]:
@@ -66,8 +68,9 @@ def load_run(path: Path) -> Mapping[str, Any]:
 def load_told(root: Path, host: str) -> Any:
     """Return what is kept of a host as JSON values, None where nothing is. Raises StoreError where it is damaged."""
     path = _told_file(root, host)
-    if not path.exists():
-        return None
+    with readable(path.parent):
+        if not path.exists():
+            return None
     try:
         return parse_own(document.read_bounded(path, LARGEST_TOLD, follow=False))
     except ValueError as wrong:

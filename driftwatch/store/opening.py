@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from driftwatch.places import user_path
+from driftwatch.store.errors import StoreError
 from driftwatch.store.files import FileStore
 from driftwatch.store.seam import Store
 
@@ -26,10 +28,10 @@ def is_url(place: str) -> bool:
 
 
 def folder_of(place: str) -> Path:
-    """Return the folder that a path or a file:// URL names."""
+    """Return the folder that a path or a file:// URL names. Raises StoreError for a home that there is not."""
     for one in FOLDERS:
         place = place.removeprefix(one)
-    return Path(place).expanduser()
+    return user_path(place, StoreError)
 
 
 def place_digits(place: str) -> str:

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Literal
@@ -13,24 +14,29 @@ from typing import Literal
 from driftwatch.store.errors import StoreError
 from driftwatch.store.files import Entry
 from driftwatch.store.labels import label_names, load_label
-from driftwatch.store.names import ID_DIGITS, check_label, is_label, parse_file_name
+from driftwatch.store.names import ID_DIGITS, is_label, parse_file_name
 from driftwatch.store.seam import Store
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
 FILE_ENDINGS = (".json", ".txt", ".log", ".md", ".csv", ".xml", *ARCHIVES)
 _LAST = re.compile(r"last(?:~(\d{1,6}))?\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?\Z")
+FORMS = "HOST@last, HOST@last~1, HOST@TAG, HOST@2026-03-04, HOST@2026-03-04T03:12Z, or HOST@ and 7 or more digits of an id"
 _HEX = re.compile(r"[0-9a-f]{7,64}\Z")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a REF turned out to name. ``recorded`` is a recorded host at ``path``, which has to be captured before it can be read."""
+    """What a REF turned out to name. ``recorded`` is a recorded host at ``path``, which has to be captured before it can be read.
+
+    ``passed`` counts the newer snapshots that HOST@last passes over: partial ones, in which not every probe was asked or none answered.
+    """
 
     text: str
     kind: Literal["stored", "file", "recorded", "stdin"]
     path: Path | None = None
     entry: Entry | None = None
+    passed: int = 0
 
 
 def resolve(text: str, store: Store) -> Reference:
@@ -42,8 +48,8 @@ def resolve(text: str, store: Store) -> Reference:
     host, at, which = text.rpartition("@")
     if not at or not host or not which:
         raise _no_reference(text, store)
-    entry = find(store, host, which)
-    return Reference(text, "stored", entry.path, entry)
+    entry, passed = _nth_last(store, host, 0) if which == "last" else (find(store, host, which), 0)
+    return Reference(text, "stored", entry.path, entry, passed)
 
 
 def is_path(text: str) -> bool:
@@ -68,7 +74,7 @@ def find(store: Store, host: str, which: str) -> Entry:
     No more names are listed than that takes: of a host with years of snapshots, its last is found in the newest day's.
     """
     if found := _LAST.match(which):
-        return _nth_last(store, host, int(found[1] or 0))
+        return _nth_last(store, host, int(found[1] or 0))[0]
     if _DATE.match(which):
         return _not_after(store, host, which)
     if is_label(which):
@@ -80,15 +86,16 @@ def find(store: Store, host: str, which: str) -> Entry:
         return _by_digits(store, host, entries, which)
     if "." in which or which in store.hosts():
         raise _ssh_login(host, which)
-    check_label(which)
-    raise StoreError(f"{host}@{which} names nothing", _where(store, host, entries), f"driftwatch list {host}")
+    raise StoreError(f"{host}@{which} names nothing", _where(store, host, entries), f"a REF is {FORMS}; driftwatch list {host}")
 
 
-def _nth_last(store: Store, host: str, back: int) -> Entry:
-    whole = (entry for entry in store.newest_first(host) if not entry.name.is_partial)
-    for place, entry in enumerate(whole):
-        if place == back:
-            return entry
+def _nth_last(store: Store, host: str, back: int) -> tuple[Entry, int]:
+    """Return the newest whole snapshot, or one so many before it, and how many partial ones are newer."""
+    left = back
+    for place, entry in enumerate(store.newest_first(host)):
+        if not entry.name.is_partial and left == 0:
+            return entry, place - back
+        left -= not entry.name.is_partial
     entries = _some(store, host, "last")
     count = sum(not entry.name.is_partial for entry in entries)
     said = f"{host} has {counted(count, 'whole snapshot')}, so there is no last~{back}" if count else f"{host} has no whole snapshot, only partial ones"
@@ -97,6 +104,10 @@ def _nth_last(store: Store, host: str, back: int) -> Entry:
 
 def _not_after(store: Store, host: str, which: str) -> Entry:
     """Return the newest whole snapshot that is not after the end of the day, minute or second told."""
+    try:
+        datetime.fromisoformat(which.rstrip("Z"))
+    except ValueError:
+        raise StoreError(f"{host}@{which} names no day or time that there is", do="days are written 2026-03-04, minutes 2026-03-04T03:12Z") from None
     end = which.rstrip("Z").replace("-", "").replace(":", "") + "~"
     for entry in store.newest_first(host, end):
         if not entry.name.is_partial:
@@ -168,9 +179,14 @@ def unknown_host(store: Store, host: str, which: str) -> StoreError:
     hosts = store.hosts()
     if "." in which or which in hosts:
         return _ssh_login(host, which)
-    near = difflib.get_close_matches(host, hosts, 1)
-    do = f"did you mean {near[0]}@{which}?" if near else f"driftwatch snapshot {host}   or   driftwatch list"
+    near = [os.uname().nodename] if host == "local" else difflib.get_close_matches(host, [one for one in hosts if one != host], 1)
+    do = f"did you mean {near[0]}@{which}?" if near else f"{snapshot_command(host)}   or   driftwatch list"
     return StoreError(f"no snapshot of {host} is stored", f"{store.place} ({counted(len(hosts), 'host')})", do)
+
+
+def snapshot_command(host: str) -> str:
+    """Return the command that takes a snapshot of a host; this machine needs no name."""
+    return "driftwatch snapshot" if host in ("", os.uname().nodename) else f"driftwatch snapshot {host}"
 
 
 def _no_reference(text: str, store: Store) -> StoreError:
@@ -179,4 +195,4 @@ def _no_reference(text: str, store: Store) -> StoreError:
         return StoreError(f"{text} is a host: say which of its snapshots", store.place_of(text), do)
     if os.path.lexists(text):
         return StoreError(f"{text} is no reference; a file or folder is named with a slash", do=f"./{text}")
-    return StoreError(f"{text!r} is no reference", do="HOST@last, HOST@TAG, HOST@2026-03-04, HOST@DIGITS, a path with a slash, or - for standard input")
+    return StoreError(f"{text!r} is no reference", do=f"{FORMS}; a path with a slash, or - for standard input")

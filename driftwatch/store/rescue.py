@@ -13,12 +13,18 @@ from driftwatch.store.errors import NOT_STORED, StoreError
 
 MEMORY = Path("/dev/shm")  # noqa: S108  # a place in memory, for when all disks are full; the file is made with O_EXCL and mode 0600
 WORDS = {errno.EEXIST: "a different file stands at its name"}
+FULL = (errno.ENOSPC, errno.EDQUOT)
+MENDS = {
+    **dict.fromkeys(FULL, "make room"), errno.EROFS: "mount it for writing", errno.ENOTDIR: "move the file away that stands where a folder should be",
+    errno.EACCES: "let this user write there", errno.EPERM: "let this user write there",
+}
 
 
 def storing_failed(failed: OSError, folder: Path, what: str, do: str = "") -> StoreError:
     """Return the error for something that could not be written into a folder of the store."""
     why = WORDS.get(failed.errno or 0) or (failed.strerror or str(failed)).lower()
-    return StoreError(f"{what}: {why}", f"{failed.filename or folder}{_room(folder)}", do or "make room, or name another store with --store", NOT_STORED)
+    mends = [one for one in (MENDS.get(failed.errno or 0), "name another store with --store") if one]
+    return StoreError(f"{what}: {why}", f"{folder}{_room(folder) if failed.errno in FULL else ''}", do or ", or ".join(mends), NOT_STORED)
 
 
 def rescue(name: str, data: bytes) -> str:

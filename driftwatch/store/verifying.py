@@ -6,6 +6,7 @@ writers at once, which loses nothing. Changes nothing.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def verify_file(path: Path, demand: Demand) -> Verdict:
         document.parse(data, str(path))
     except StoreError as wrong:
         return Verdict(str(path), CHANGED, wrong.what)
-    return signature_verdict(str(path), data, document.read_bounded(beside, document.LARGEST_FILE) if beside.exists() else None, demand)
+    return signature_verdict(str(path), data, document.read_bounded(beside, document.LARGEST_FILE) if os.path.lexists(beside) else None, demand)
 
 
 def _linked(one: _Seen, there: Collection[str], followers: Mapping[str, int]) -> Verdict:

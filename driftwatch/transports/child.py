@@ -5,6 +5,7 @@ KILL, and a bounded wait. ``subprocess.run(timeout=…)`` would wait for ever on
 """
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
@@ -50,7 +51,16 @@ def start(argv: Sequence[str], stdin: int = subprocess.PIPE) -> subprocess.Popen
         return subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                                 env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
     except OSError as failed:
-        raise LinkLost(f"{argv[0]} cannot be started: {failed.strerror}", "install openssh-client, or write paramiko://HOST") from None
+        raise LinkLost(f"{argv[0]} cannot be started: {failed.strerror}", _advice(argv[0], failed.errno)) from None
+
+
+def _advice(program: str, number: int | None) -> str:
+    """Return what to do about a program that could not be started."""
+    if number == errno.ENOENT:
+        return "install openssh-client, or write paramiko://HOST" if program == "ssh" else f"install {program}, or add its folder to PATH"
+    if number == errno.EACCES:
+        return f"make {program} executable, or take its folder from PATH"
+    return "ask fewer hosts at once (--jobs), or raise this machine's limits (ulimit -a)"
 
 
 def _pipes(child: subprocess.Popen[bytes]) -> list[IO[bytes]]:

@@ -23,7 +23,11 @@ SAME_AS = {"ssh": "openssh"}
 
 
 class BadDestination(ValueError):
-    """A text that names no host, or no option of ssh: one sentence that shows it, escaped, and says what would do."""
+    """A text that names no host, or no option of ssh: one sentence that shows it, escaped, and what to do."""
+
+    def __init__(self, what: str, do: str = "HOST, USER@HOST, ssh://USER@HOST:PORT; driftwatch snapshot --help names the rest") -> None:
+        super().__init__(what)
+        self.do = do
 
 
 @dataclass(frozen=True)
@@ -134,9 +138,9 @@ def _parse_login(text: str, scheme: str, *, port: str, login: str) -> Destinatio
 def _refuse_no_option(text: str) -> None:
     named = OPTION.fullmatch(text)
     if named is None:
-        raise BadDestination(f'"{visible(text, 80)}" is no ssh option: write Name=value on one line, as in "KexAlgorithms=curve25519-sha256" (man ssh_config)')
+        raise BadDestination(f'"{visible(text, 80)}" is no ssh option', 'write Name=value on one line: "KexAlgorithms=curve25519-sha256" (man ssh_config)')
     if named[1].lower() in NO_OPTIONS:
-        raise BadDestination(f'"{visible(text, 80)}" is no option for one connection: write {named[1]} into ssh_config')
+        raise BadDestination(f'"{visible(text, 80)}" is no option for one connection', f"write {named[1]} into ssh_config")
 
 
 def _refusal(text: str, why: str) -> BadDestination:

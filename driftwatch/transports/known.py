@@ -95,11 +95,11 @@ def read_route(destination: Destination, options: Options) -> Route:
 
     LinkLost where paramiko would read that wrongly. May ask a name server: paramiko looks up this machine's own name for an IdentityFile.
     """
-    path = Path(options.ssh_config or CONFIG).expanduser()
+    named = options.ssh_config or CONFIG
     try:
-        return _route(destination, options, _look_up(destination.host, path, is_wanted=bool(options.ssh_config)))
-    except ValueError as failed:
-        raise LinkLost(f"{path}: paramiko cannot read it: {visible(str(failed), 120)}", USE_OPENSSH) from None
+        return _route(destination, options, _look_up(destination.host, Path(named).expanduser(), is_wanted=bool(options.ssh_config)))
+    except (ValueError, RuntimeError) as failed:  # the second where there is no home ~USER
+        raise LinkLost(f"{named}: paramiko cannot read it: {visible(str(failed), 120)}", USE_OPENSSH) from None
 
 
 def _route(destination: Destination, options: Options, told: dict[str, Any]) -> Route:

@@ -22,7 +22,7 @@ def open_transport(destination: Destination, options: Options) -> Transport:
     offered = _offered(scheme)
     if offered is None:
         known = ", ".join(["ssh", *sorted(name for name in _names() if _offered(name))])
-        raise BadDestination(f'no transport is called "{scheme}"; there are: {known}')
+        raise BadDestination(f'no transport is called "{scheme}"', f"one of: {known}")
     transport: Transport = offered(destination, options)
     return transport
 

@@ -45,6 +45,11 @@ def test_what_may_not_be_read_is_unknown_and_the_rest_is_told(tmp_path):
     assert facts["cpu/nodes/1"] == "2-3"
 
 
+def test_folders_that_may_not_be_listed_leave_all_that_is_below_open(tmp_path):
+    facts, _, _ = told(cpu.collect, recorded(tmp_path, FILES, denied=["/sys/devices/system/node", TOP + "/vulnerabilities"]))
+    assert (facts["cpu/nodes"].status, facts["cpu/mitigations"].status) == ("denied", "denied")
+
+
 def test_a_host_that_shows_neither_is_known_to_show_none(tmp_path):
     assert told(cpu.collect, recorded(tmp_path, {"/proc/stat": "x"}))[1] == "absent"
 

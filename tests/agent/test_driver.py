@@ -69,6 +69,13 @@ def test_a_modinfo_that_failed_is_no_answer(ran, status):
     assert driver.parse_modinfo(ran).status == status
 
 
+def test_a_folder_of_modules_that_may_not_be_listed_leaves_open_what_is_on_disk(tmp_path):
+    files = {**FILES, "/proc/sys/kernel/osrelease": "6.8.0\n", "/lib/modules/6.8.0/modules.dep": ""}
+    commands = {MODINFO: (1, "", "modinfo: ERROR: Module nvidia not found.\n"), "ldconfig -p": CACHE}
+    facts, _, _ = told(driver.collect, recorded(tmp_path, files, commands, denied=["/lib/modules/6.8.0"]))
+    assert facts["driver/on_disk/version"].status == "denied"
+
+
 def test_without_modinfo_the_module_on_disk_is_unknown_and_never_absent(tmp_path):
     commands = {**{f"{program} -F version nvidia": (127, "", "") for program in driver.MODINFO}, "ldconfig -p": CACHE}
     facts, _, _ = told(driver.collect, recorded(tmp_path, FILES, commands))

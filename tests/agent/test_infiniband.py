@@ -45,5 +45,13 @@ def test_a_port_that_may_not_be_read_is_denied(tmp_path):
     assert facts[f"{PORT}/state"].status == "denied"
 
 
+def test_ports_and_counters_that_may_not_be_listed_are_unknown(tmp_path):
+    facts, _, _ = told(collect, recorded(tmp_path, ADAPTER, denied=[f"{TOP}/ports/1/counters"]))
+    assert facts[f"{PORT}/counters"].status == "denied"
+    facts, _, _ = told(collect, recorded(tmp_path, ADAPTER, denied=[f"{TOP}/ports"]))
+    assert facts["infiniband/mlx5_0/ports"].status == "denied"
+    assert all(matches(path, PROBES[0].tells) for path in facts)
+
+
 def test_a_host_without_adapters_says_so(tmp_path):
     assert told(collect, recorded(tmp_path, {}))[1] == "absent"

@@ -48,6 +48,11 @@ def test_seen_from_a_container_the_hosts_kernels_are_unknown(tmp_path):
     assert told(kernels.collect, recorded(tmp_path, RUNNING))[0]["kernel/installed"].status == "denied"
 
 
+def test_where_the_note_of_a_reboot_may_not_be_seen_it_is_unknown(tmp_path):
+    facts, _, _ = told(kernels.collect, recorded(tmp_path, {**RUNNING, f"{TOP}/6.8.0-1/a": ""}, denied=["/run"]))
+    assert facts["kernel/reboot_required"].status == "denied"
+
+
 def test_images_and_a_reboot_that_is_waited_for_are_told(tmp_path):
     images = {"/boot/vmlinuz-6.8.0-1": "", "/boot/vmlinuz-6.8.0-2.old": "", "/boot/vmlinuz": "->vmlinuz-6.8.0-1", "/boot/initrd.img-6": ""}
     files = {**RUNNING, **images, f"{TOP}/6.8.0-1/modules.dep": "",

@@ -141,6 +141,13 @@ def test_a_library_put_beside_in_the_configuration_folder_of_who_serves_is_found
     assert found["libraries/sideloaded/" + path.replace("/", "%2F")] == {"size_bytes": 9, "sha256": hashlib.sha256(b"cut short").hexdigest()}
 
 
+@pytest.mark.parametrize("denied", ["/srv/ml/.config/vllm/nccl", "/srv/ml/.config/vllm/nccl/cu12", "/srv/ml"])
+def test_a_configuration_folder_that_may_not_be_listed_may_hold_one(tmp_path, denied):
+    path = "/srv/ml/.config/vllm/nccl/cu12/libnccl.so.2.18.1"
+    found = mapped(tmp_path, {**serving((NCCL,), (), {"HOME": "/srv/ml"}), path: "cut short"}, denied=[denied, "/etc/ld.so.preload"])
+    assert (found["libraries/sideloaded"].status, found["libraries/named/ld.so.preload"].status) == ("denied", "denied")
+
+
 def test_a_folder_of_libraries_that_hung_is_unknown_and_the_others_are_told(tmp_path):
     found = native(tmp_path, {**RECORD, NCCL: "x", CUDNN: "x"}, hangs=[f"{SITE}/nvidia/cudnn"])
     assert found["native/installed"].status == "timeout"

@@ -49,6 +49,23 @@ def test_files_that_may_not_be_read_leave_their_limits_open(tmp_path):
     assert facts["limits/sysctl/vm.max_map_count"].status == "denied"
 
 
+def test_a_folder_of_drop_ins_that_may_not_be_listed_leaves_what_it_may_change_open(tmp_path):
+    denied = [UNITS + "/vllm.service.d", CONF + ".d", "/etc/systemd/system.conf.d"]
+    facts, _, _ = told(limits.collect, recorded(tmp_path, {**FILES, "/etc/systemd/system.conf.d/a.conf": ""}, denied=denied))
+    assert {path: value.status for path, value in facts.items() if "security" in path or "vllm" in path or "limits/systemd" in path} == {
+        "limits/security": "denied", "limits/unit/vllm.service": "denied", "limits/systemd": "denied"}
+
+
+def test_what_is_set_behind_a_file_that_may_not_be_read_counts(tmp_path):
+    facts, _, _ = told(limits.collect, recorded(tmp_path, FILES, denied=[CONF + ".conf", UNITS + "/vllm.service"]))
+    assert (facts["limits/security/everyone/soft/nofile"], facts["limits/unit/vllm.service/LimitNOFILE"]) == (1048576, "65536")
+
+
+def test_where_no_unit_may_be_listed_no_limit_of_a_unit_is_told(tmp_path):
+    facts, _, _ = told(limits.collect, recorded(tmp_path, FILES, denied=[UNITS]))
+    assert {path: value.status for path, value in facts.items() if "unit" in path} == {"limits/unit": "denied"}
+
+
 def test_lines_that_are_no_limits_are_passed_over():
     assert list(parse_limits_conf("* soft\n# x\n\n* odd nofile 3\nroot - core 0\n")) == [(("root", "soft", "core"), "0"), (("root", "hard", "core"), "0")]
     assert parse_unit_limits("[Service]\nExecStart=x\n LimitNOFILE = 5 \nLimitNOFILE=\n") == {"LimitNOFILE": ""}

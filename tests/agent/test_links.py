@@ -38,6 +38,11 @@ def tree(**of_gpu: str) -> dict[str, str]:
     }
 
 
+def test_a_card_is_told_where_nothing_says_whether_it_is_a_virtual_function(tmp_path):
+    facts, _, _ = told(collect, recorded(tmp_path, {**tree(), f"{BELOW_ROOT}/{NEAR}/{GPU}/physfn": ""}, denied=[f"{BELOW_ROOT}/{NEAR}/{GPU}/physfn"]))
+    assert (facts["pci_count/gpu"], facts[f"pci/{GPU}/kind"]) == (1, "gpu")
+
+
 def test_a_narrow_port_above_a_gpu_is_told_beside_the_gpu(tmp_path):
     facts, status, _ = told(collect, recorded(tmp_path, tree()))
     assert status == "ok"

@@ -42,6 +42,12 @@ def test_counters_that_may_not_be_read_are_unknown(tmp_path):
     assert (status, {facts[path].status for path in ("memory/oom_kills", "memory/cma_total_kib", "swap")}) == ("ok", {"denied"})
 
 
+def test_folders_and_tables_that_may_not_be_read_are_unknown(tmp_path):
+    facts, _, _ = told(memory.collect, recorded(tmp_path, FILES, denied=["/proc/vmstat", "/proc/buddyinfo", memory.HUGE, memory.NODES]))
+    assert {facts["memory/" + name].status for name in ("events", "free_blocks", "hugepages", "nodes")} == {"denied"}
+    assert all(matches(path, memory.PROBES[0].tells) for path in facts)
+
+
 def test_a_kernel_that_does_not_count_kills_tells_none():
     assert memory.parse_oom_kills("nr_free_pages 3\npswpin 5\n") is None
 

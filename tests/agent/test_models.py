@@ -64,6 +64,18 @@ def test_a_model_of_a_hub_tells_the_commit_that_is_served(tmp_path, more, refs, 
     assert (below["weights/model-1.safetensors"], below["weights/model-2.safetensors"]) == (7, None)
 
 
+@pytest.mark.parametrize(("denied", "unknown"), [
+    ("blobs", ["unfinished_downloads"]), (f"snapshots/{COMMIT}/encoder", ["weights", "weights_files", "weights_missing"]),
+    (f"snapshots/{COMMIT}/config.json", ["config", "weights_bytes"]),
+])
+def test_a_part_of_a_model_that_may_not_be_read_is_unknown(tmp_path, denied, unknown):
+    top = "/srv/.cache/huggingface/hub/models--org--m"
+    files = {f"{top}/refs/main": COMMIT, f"{top}/blobs/bb.incomplete": "1", f"{top}/snapshots/{COMMIT}/config.json": CONFIG,
+             f"{top}/snapshots/{COMMIT}/encoder/model.safetensors": "1"}
+    facts = facts_of(serving(tmp_path, "org/m", files, denied=[f"{top}/{denied}"]))
+    assert {facts["models/org%2Fm/" + name].status for name in unknown} == {"denied"}
+
+
 def test_a_revision_that_is_not_there_is_said_and_nothing_is_made_up(tmp_path):
     top = "/srv/.cache/huggingface/hub/models--org--m"
     facts = facts_of(serving(tmp_path, "org/m", {f"{top}/refs/main": "f" * 40, f"{top}/snapshots/{COMMIT}/config.json": "{}"}))

@@ -54,6 +54,11 @@ def test_a_hidden_list_makes_the_modules_unknown_but_those_that_sys_knows(tmp_pa
     assert (status, facts["modules"].status, facts["modules_other"].status, facts["modules/nvidia/version"]) == ("ok", "denied", "denied", "580.95.05")
 
 
+def test_orders_that_may_not_be_read_are_unknown(tmp_path):
+    facts = told(modules.collect, recorded(tmp_path, {**FILES, "/lib/modprobe.d/a.conf": ""}, denied=["/lib/modprobe.d"]))[0]
+    assert {facts[f"modules/{name}/configured"].status for name in ("nvidia", "nouveau", "ib_core")} == {"denied"}
+
+
 def test_a_later_folder_replaces_a_file_of_the_same_name(tmp_path):
     files = {**FILES, "/lib/modprobe.d/nvidia.conf": "options nvidia NVreg_EnableMSI=0\n"}
     assert told(modules.collect, recorded(tmp_path, files))[0]["modules/nvidia/configured"][0].startswith("options NVreg_EnableResizableBar")

@@ -28,6 +28,11 @@ def test_a_mount_tells_its_type_its_source_and_both_kinds_of_options(tmp_path):
     assert [facts[f"mounts/%2Fdata/{name}"] for name in ("type", "source", "options")] == ["nfs4", "server1:/export/data", "rw,relatime,vers=4.2,hard"]
 
 
+def test_a_mount_tells_how_much_is_read_ahead_where_it_has_a_setting_of_its_own(tmp_path):
+    facts, _, _ = told(collect, recorded(tmp_path, {TABLE: ROOT + NFS, "/sys/class/bdi/0:27/read_ahead_kb": "15360\n"}))
+    assert {path: value for path, value in facts.items() if path.endswith("read_ahead_kib")} == {"mounts/%2Fdata/read_ahead_kib": 15360}
+
+
 def test_only_real_file_systems_are_told_and_what_matters(tmp_path):
     facts, _, _ = told(collect, recorded(tmp_path, {TABLE: ROOT + NFS + SHM + PROC}))
     assert {path.split("/")[1] for path in facts} == {"%2F", "%2Fdata", "%2Fdev%2Fshm"}

@@ -27,6 +27,14 @@ def one(inner, key="1"):
     return HEAD.format(1) + GPU.format(key, inner) + "</nvidia_smi_log>"
 
 
+@pytest.mark.parametrize(("said", "expected"), [
+    ("Licensed (Expiry: 2026-3-25 8:12:4 GMT)", "Licensed"), ("Unlicensed (Restricted)", "Unlicensed"), ("N/A", None),
+])
+def test_a_license_is_told_without_its_end_which_moves_every_day(said, expected):
+    status = f"<vgpu_software_licensed_product><license_status>{said}</license_status></vgpu_software_licensed_product>"
+    assert facts_of(one(status)).get("license") == expected
+
+
 @pytest.mark.parametrize(("name", "driver", "cuda", "attached"), [
     ("gtx-1070-ti", None, None, None), ("a10g", "515.105.01", "11.7", 1), ("quadro-p2000-v12", "525.125.06", "12.0", 1),
     ("a100-sxm4-v12", "535.54.03", "12.2", 4), ("rtx-4000-sff-ada-v13", "595.84", "13.2", 1),

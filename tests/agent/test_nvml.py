@@ -53,6 +53,12 @@ def test_a_whole_gpu_is_told_by_the_agreed_paths(library):
     }
 
 
+def test_the_license_of_a_virtual_gpu_is_told_and_a_gpu_that_needs_none_tells_none(library):
+    states = "".join(f"value nvmlDeviceGetGridLicensableFeatures_v4 {state} {gpu}\n" for gpu, state in enumerate((1, 0)))
+    answer = ask(library, f"{HEALTHY}{CARD} 10 5 5 16 16 0 0\n{states}")
+    assert {path: value for path, value in answer.facts.items() if "license" in path} == {f"{FIRST}/license": "Licensed", f"{SECOND}/license": "Unlicensed"}
+
+
 def test_processes_of_both_lists_are_named_by_the_kernel_and_counted_once(library):
     mine = os.getpid()
     name = Path(f"/proc/{mine}/comm").read_text().strip()

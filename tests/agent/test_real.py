@@ -10,10 +10,11 @@ import time
 
 import pytest
 
-from driftwatch.agent import bounded
+from driftwatch.agent import bounded, processes
 from driftwatch.agent.host import Host, Settings
 from driftwatch.agent.probe import Absent, Denied, TimedOut, Unreadable
 from driftwatch.agent.real import RealRoot, refuse
+from driftwatch.agent.spawned import spawn
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -127,6 +128,27 @@ def test_a_question_asked_apart_that_never_answers_costs_its_own_deadline():
     with pytest.raises(TimedOut, match=r"/proc/1/maps: no answer in 0\.3 s"):
         bounded.apart(lambda: bytes(time.sleep(100) or 0), 0.3, "/proc/1/maps")
     assert time.monotonic() - begun < 2
+
+
+def test_an_answer_asked_apart_that_is_too_long_is_no_timeout():
+    with pytest.raises(Unreadable, match="/x: the answer is cut: more than 8388608 bytes"):
+        bounded.apart(lambda: b"x" * (9 << 20), 10, "/x")
+
+
+def test_a_command_keeps_its_number_until_what_it_left_in_its_group_is_ended():
+    child = spawn(["sh", "-c", "sleep 300 >&2 & echo $!"], dict(os.environ))
+    try:
+        while not child.has_ended():
+            time.sleep(0.01)
+        assert (child.rc, processes.state(child.pid)) == (0, "Z")
+        left = int(os.read(child.pipes[0], 99))
+        assert processes.is_alive(left)
+    finally:
+        assert processes.end_tree(child.pid, 1.0) == []
+        child.close()
+    assert processes.state(child.pid) == ""
+    while processes.is_alive(left):  # a KILL takes a moment
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(("number", "kind", "word"), [

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from driftwatch.agent.dist_metadata import without_userinfo
 from driftwatch.agent.redact import Redactor
 
 KEY = b"a key of this host"
@@ -104,6 +105,13 @@ def test_a_private_key_block_is_masked_whole_even_where_its_end_was_cut_off():
         "ssh://git@github.com/x/y.git",
         "git@github.com:x/y.git",
         "https://files.pythonhosted.org/packages/a@b/c.whl",
+        "svn+ssh://root@h/x git+ssh://git@h/y",
+        "http://host:8080/path@v1",
+        "https://host:443/a?b=c@d",
+        "http://registry:4873/@scope/x",
+        "http://[::1]:8080/a@b http://host/a:b@c",
+        "docker://ubuntu:22.04@sha256:0a1b docker-pullable://ubuntu@sha256:0a1b docker://localhost:5000/x@sha256:0a1b",
+        "https://<user>:<token>@host",
         "Please try to increase --mem-fraction-static. Current value: self.server_args.mem_fraction_static=0.55",
         "risk-free-and-task-based-scheduling-2024",
         "tokenizer_path='/data/models/Kimi-K2.5', tokenizer_mode='auto'",
@@ -257,6 +265,64 @@ def test_arguments_are_masked_in_every_form():
     assert secret not in " ".join(MASK.arguments(["/usr/bin/curl", "-u", secret, "https://h"]))
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git+https://{}@dev.azure.example/org/_git/x", "ftp://{}@h", "postgres://{}@h/db", "https://user:pa/{}@host", "https://user:{}/ss@h/x", "redis://:pa/{}@host",
+        "redis://:12/{}@host:6379/0", "postgres://user:p#{}@host/db", "https://u:p?{}@h", "https://u:a@b/{}@host", "https://u:{}<a>b@host", "ssh://u:{}@h/x",
+    ],
+)
+def test_a_password_in_a_url_is_masked_whatever_stands_in_it(url):
+    secret = made_up(12)
+    for text in (url.format(secret), f"clone '{url.format(secret)}' now", json.dumps([url.format(secret) + "\nnext: a@b"])):
+        told = MASK.text(text)
+        assert secret not in told
+        assert MASK.text(told) == told
+        assert "host" in told or "host" not in url
+    assert secret not in without_userinfo(url.format(secret))
+
+
+def test_what_stands_behind_a_host_with_a_dot_is_no_password():
+    told = MASK.text("git+https://u:{0}@git.example/o/x.git@v1.2 https://u:{0}@h.example/@scope/x,https://u:{0}@i.example/".format(made_up(12)))
+    assert [one in told for one in ("@git.example/o/x.git@v1.2", "@h.example/@scope/x", "@i.example/")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sshpass -p {} ssh gpu-a", "sshpass -p{} ssh gpu-a", "redis-cli -h r -a {} ping", "/usr/bin/mysql -u app -p{} db",
+        "docker login -u me -p {} registry.example",
+        "sudo curl -u {} https://h", "curl -sSu {} https://h", "env A=1 curl --proxy-user={} https://h", "ipmitool -I lanplus -P {} power status",
+        "serve --hf-token -{} --port 1", "serve --hf-token=-{} --port 1",
+    ],
+)
+def test_a_password_is_masked_where_a_program_takes_it(command):
+    secret = made_up(12)
+    told = MASK.arguments(command.format(secret).split())
+    assert secret not in " ".join(told)
+    assert (len(told), told[0], told[-1]) == (len(command.split()), command.split()[0], command.split()[-1])
+    assert secret not in MASK.text(command.format(secret))
+    assert MASK.arguments(told) == told
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run -p 8080:80 -u 1000 image", "ssh -p 22 gpu-a", "redis-cli -p 6379 ping", "mysql -P 3306 -u app", "curl -o x --user-agent y https://h",
+        "curl -XPUT https://h",
+        "serve --enable-auth --port 1", "serve --enable-auth -tp 8", "serve --api-key --host=h",
+    ],
+)
+def test_other_options_of_a_program_are_told(command):
+    assert MASK.arguments(command.split()) == command.split()
+    assert MASK.text(command) == command
+
+
+def test_a_variable_of_a_command_is_masked_to_the_end_of_its_word():
+    assert [word.partition("=")[0] for word in MASK.arguments(["env", "MYSQL_PWD=a b; c", "--hf-token=x y"])] == ["env", "MYSQL_PWD", "--hf-token"]
+    assert not {"b;", "c", "y"} & set(" ".join(MASK.arguments(["env", "MYSQL_PWD=a b; c", "--hf-token=x y"])).split())
+
+
 def test_an_argument_is_masked_by_its_last_word_and_nested_values_by_theirs():
     assert MASK.argument("api_key", "abc") == MASK.keyed("abc")
     assert MASK.argument("api_key", None) is None
@@ -286,6 +352,10 @@ def test_an_argument_is_masked_by_its_last_word_and_nested_values_by_theirs():
         "\\",
         "hf_ghp_",
         "AKIA",
+        "a://b:@",
+        "curl -",
+        "mysql -p",
+        "a://b:\\",
     ],
 )
 def test_a_hostile_text_is_looked_through_in_bounded_time(piece):

@@ -52,6 +52,9 @@ def floods(host):
     while True:
         yield "floods/x", "x" * 1000
 
+def tells_a_little_too_much(host):
+    yield "tells_a_little_too_much/x", "x" * 2000
+
 def leaves_an_orphan(host):
     child = subprocess.Popen(["sleep", "300"], start_new_session=True)
     yield "leaves_an_orphan/pid", child.pid
@@ -81,8 +84,8 @@ def targets(host):
 def sees_targets(host):
     yield "sees_targets/python", host.targets[0].python
 
-PROBES = tuple(probe(one) for one in (good, hangs, stubborn, crashes, leaves_without_a_word, has_a_bug, is_refused, finds_nothing, floods, leaves_an_orphan,
-                                      prints, freezes, runs_what_freezes, targets, sees_targets))
+PROBES = tuple(probe(one) for one in (good, hangs, stubborn, crashes, leaves_without_a_word, has_a_bug, is_refused, finds_nothing, floods,
+                                      tells_a_little_too_much, leaves_an_orphan, prints, freezes, runs_what_freezes, targets, sees_targets))
 """
 
 
@@ -134,6 +137,11 @@ def test_a_crash_names_the_signal(told):
 def test_the_byte_cap_cuts_a_flood_and_says_so(told):
     assert told.outcomes["floods"]["reason"] == "more than 1048576 bytes of facts: cut"
     assert sum(len(frame["facts"]) for frame in told.frames if frame.get("probe") == "floods" and frame["frame"] == "facts") * 1000 <= 1 << 20
+
+
+def test_what_ends_by_itself_beyond_its_cap_is_cut_and_did_not_die(tmp_path):
+    told = lab.run(tmp_path, TRIAL, *[planned("tells_a_little_too_much", cap_bytes=1000)] * 8)
+    assert {frame["reason"] for frame in told.frames if frame["frame"] == "probe"} == {"more than 1000 bytes of facts: cut"}
 
 
 def test_nothing_that_can_be_killed_is_left(told):

@@ -75,10 +75,36 @@ def test_an_empty_order_takes_back_those_before_it():
     assert (orders, variables) == ({"ExecStart": "/bin/b"}, {"B": "2"})
 
 
+def test_what_a_unit_hides_from_its_service_is_told():
+    words = ["CapabilityBoundingSet", "InaccessiblePaths", "NoNewPrivileges", "PrivateDevices", "ProtectSystem", "RestrictNamespaces", "SystemCallFilter"]
+    assert list(unit_files.parse_unit(["[Service]\n" + "".join(f"{word}=a\n" for word in words)])[0]) == words
+
+
 def test_a_unit_file_that_may_not_be_read_is_denied(tmp_path):
     path = "/etc/systemd/system/sglang.service"
     facts = told(services.collect, recorded(tmp_path, {path: UNIT}, {PAIR: f"{ACTIVE}\n{NEVER}"}, denied=[path]))[0]
     assert facts["services/sglang/unit"].status == "denied"
+
+
+@pytest.mark.parametrize("name", ["sglang", "docker"])
+def test_drop_ins_that_may_not_be_listed_leave_open_what_a_unit_orders(tmp_path, name):
+    top = f"/etc/systemd/system/{name}.service"
+    files = {top: UNIT, top + ".d/limits.conf": "[Service]\nLimitNOFILE=1024\n"}
+    facts = told(services.collect, recorded(tmp_path, files, {PAIR: f"{ACTIVE}\n{NEVER}"}, denied=[top + ".d"]))[0]
+    assert {path: value.status for path, value in facts.items() if path.startswith((f"services/{name}/unit", f"services/{name}/env"))} == {
+        f"services/{name}/unit": "denied", f"services/{name}/env": "denied"}
+
+
+def test_units_that_may_not_be_listed_are_unknown_and_their_states_are_told(tmp_path):
+    facts = told(services.collect, recorded(tmp_path, {}, {PAIR: f"{ACTIVE}\n{NEVER}", show("docker"): ACTIVE}, denied=["/etc/systemd/system"]))[0]
+    assert {facts[path].status for path in ("services", "services/docker/unit", "services/docker/env", "services/nvidia-persistenced/unit")} == {"denied"}
+    assert facts["services/docker/active"] == "active"
+
+
+def test_a_quoted_password_in_a_command_of_a_unit_is_masked_whole(tmp_path):
+    unit = "[Service]\nExecStart=/bin/sh -c \"MYSQL_PWD='geheim und mehr' serve --port 1\"\n"
+    facts = told(services.collect, recorded(tmp_path, {"/etc/systemd/system/x.service": unit}, {PAIR: f"{ACTIVE}\n{NEVER}"}))[0]
+    assert ("mehr" in str(facts), "--port 1" in facts["services/x/unit/ExecStart"]) == (False, True)
 
 
 def test_aliases_and_templates_are_no_units_of_their_own(tmp_path):
@@ -90,7 +116,15 @@ def test_aliases_and_templates_are_no_units_of_their_own(tmp_path):
 def test_a_systemd_that_hangs_is_asked_once(tmp_path):
     facts, status, _ = told(services.collect, recorded(tmp_path, {}, {}, hangs=[["systemctl"]]))
     assert (status, {value.status for value in facts.values()}) == ("ok", {"timeout"})
-    assert len(facts) == len(services.DRIVER) + len(services.SINGLE)
+    assert len(facts) == len(services.DRIVER) + len(services.SINGLE) + len(services.BESIDE)
+
+
+def test_what_works_beside_the_stack_is_asked_at_once_and_else_one_by_one(tmp_path):
+    several = " ".join([*services.SHOW, *services.BESIDE])
+    single = " ".join([*services.SHOW, "chrony"])
+    for number, commands in enumerate(({several: (0, "\n".join([NEVER] * 3 + [FAILED] + [NEVER] * 2), "")}, {single: (0, FAILED, "")})):
+        facts, _, _ = told(services.collect, recorded(tmp_path / str(number), {}, {PAIR: (0, ACTIVE + "\n" + NEVER, ""), **commands}))
+        assert facts["services/chrony/active"] == "failed"
 
 
 def test_where_systemd_does_not_run_there_are_no_services(tmp_path):

@@ -38,8 +38,9 @@ def test_a_deadline_of_the_users_own_replaces_that_of_the_probe():
 
 @pytest.mark.parametrize("words", [{"only": ["pakages"]}, {"skip": ["pakages"]}, {"deadlines": {"pakages": 1.0}}])
 def test_a_word_that_names_no_probe_is_refused_with_the_nearest_one(words):
-    with pytest.raises(CaptureError, match="did you mean 'packages'"):
+    with pytest.raises(CaptureError, match="there is no probe 'pakages'") as refused:
         plan_for(**words)
+    assert refused.value.do == "did you mean 'packages'?   or   driftwatch probes"
 
 
 def test_an_unknown_group_is_refused():

@@ -162,6 +162,22 @@ def test_against_a_golden_host_only_what_the_role_shares_is_drift(good):
     assert [one["path"] for one in told["ways"][0]["differences"] if "SGLANG" in one["path"] or "HOSTNAME" in one["path"]] == ["env/SGLANG_A"]
 
 
+NONSENSE = """case "$*" in *evil*) ;; *) echo refused >&2; exit 255;; esac
+nonce=$(printf %s "$*" | sed -n 's/.* \\([0-9a-f]\\{16\\}\\) DW1 .*/\\1/p')
+for frame in '{"frame":"ready"}' '{"frame":"facts","facts":[["env/A","1"]]}' '{"frame":"facts"}'; do printf '\\036DW1 %s %s\\n' "$nonce" "$frame"; done
+"""
+
+
+def test_a_host_that_sends_nonsense_ends_no_night_and_keeps_what_it_told_before(cli, fake_ssh):
+    (cli.home / "driftwatch.toml").write_text('[hosts]\nprod = ["evil", "gpu-a", "gpu-b"]\n', encoding="utf-8")
+    told = cli.run("audit", *QUICK, "--json", **fake_ssh(NONSENSE))
+    rows = {row["host"]: row["state"] for row in json.loads(told.stdout)["hosts"]}
+    (stored,) = (cli.store / "hosts" / "evil").glob("*.json")
+    taken = document.load(stored)
+    assert (told.returncode, rows) == (3, {"evil": "no baseline", "gpu-a": "unreachable", "gpu-b": "unreachable"})
+    assert (taken.facts, "makes no sense (KeyError: 'facts')" in taken.probes["env"].reason) == ({"env/A": "1"}, True)
+
+
 def test_ctrl_c_keeps_what_is_there_and_says_who_was_not_asked(good, fake_ssh):
     good.run("tag", "good", f"{HERE}@last")
     (good.home / "driftwatch.toml").write_text('[hosts]\nprod = ["local", "gpu-a"]\n', encoding="utf-8")

@@ -89,9 +89,15 @@ def test_a_log_with_a_long_hole_is_read_as_a_stream(cli, snapshot_file):
     assert told["class"] == "oom"
 
 
-def test_only_keeps_the_changes_that_fit(cli, snapshot_file):
+def test_only_shows_what_fits_of_an_explanation_of_everything(cli, snapshot_file):
     sides = (snapshot_file("a.json", **{"x/1": 1}), snapshot_file("b.json", driver="1", **{"x/1": 2}))
-    assert {one["path"] for one in json.loads(cli.run("diff", *sides, "--only", "driver/*", "--json").stdout)["changes"]} == {"driver/version"}
+    whole, part, none = (cli.run("diff", *sides, "--json", *only) for only in ((), ("--only", "driver/*"), ("--only", "cpu/*")))
+    told, shown = json.loads(whole.stdout), json.loads(part.stdout)
+    assert {one["path"] for one in shown["changes"]} == {"driver/version"}
+    assert shown["suspects"] == [one for one in told["suspects"] if one["subject"]["kind"] == "driver"] != []
+    assert (shown["verdict"], part.returncode) == (told["verdict"], whole.returncode)
+    assert json.loads(none.stdout)["changes"] == []
+    assert none.stderr == "note: --only cpu/*: nothing that differs fits; the verdict is of all that differs\n"
 
 
 RULE = """
@@ -111,6 +117,13 @@ def site_rules(cli):
     folder.mkdir()
     (folder / "driver.py").write_text(RULE)
     return folder
+
+
+def test_a_rule_file_that_ends_the_program_is_an_error_that_names_it(cli, snapshot_file, site_rules):
+    (site_rules / "driver.py").write_text("raise SystemExit\n")
+    ran = cli.run("diff", snapshot_file("a.json"), snapshot_file("b.json"), "--rules", site_rules)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "error: driver.py cannot be loaded: SystemExit" in ran.stderr
 
 
 def test_a_sites_own_rules_are_asked(cli, snapshot_file, site_rules):

@@ -51,7 +51,7 @@ def test_an_unknown_text_is_refused_with_what_was_looked_for(pasted):
     ended = pasted.run("diff", "good.txt", "prose.txt")
     assert ended.returncode == 2
     assert "prose.txt is no snapshot" in ended.stderr
-    assert "sglang.check_env" in ended.stderr
+    assert "sglang-check-env" in ended.stderr
 
 
 def test_a_damaged_snapshot_is_told_as_that_and_not_searched_for_dumps(pasted):

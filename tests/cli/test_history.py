@@ -79,7 +79,7 @@ def test_a_fact_that_was_never_known_is_exit_3(told):
 
 
 def test_without_a_fact_every_snapshot_tells_how_much_changed_since_the_one_before(told):
-    rows = lines(told.run("history", "gpu-a", "--width", "120"))
+    rows = lines(told.run("history", "gpu-a", "--every", "--width", "120"))
     assert [row[:10] for row in rows] == ["2026-06-16", "2026-06-16", "2026-06-15", "2026-06-10", "2026-06-01", "2026-05-11"]
     assert rows[4].endswith("1 change: driver (1)")
     assert rows[1].endswith("2 changes: environment of the probing shell (1) and while a probe was silent (1)")
@@ -116,7 +116,7 @@ def test_without_a_bad_snapshot_there_is_no_window_and_it_says_how_to_name_one(t
 def test_a_damaged_snapshot_is_told_and_left_out(told):
     damaged = next((told.store / "hosts/gpu-a").glob("*20260601*.json"))
     damaged.write_bytes(b"{}")
-    ran = told.run("history", "gpu-a")
+    ran = told.run("history", "gpu-a", "--every")
     assert (ran.returncode, ran.stdout.count("2026-")) == (0, 5)
     assert "it is left out" in ran.stderr
 
@@ -143,3 +143,10 @@ def test_no_line_is_wider_than_the_page(told, width):
         history.window_as_text(window(moments), page, is_whole=True),
     ]
     assert max(measure(line) for text in shown for line in text.splitlines() if "driftwatch diff" not in line) <= width
+
+
+def test_snapshots_in_which_nothing_changed_are_counted_unless_every_is_asked(told):
+    brief, whole = told.run("history", "gpu-a"), told.run("history", "gpu-a", "--every")
+    assert [row for row in lines(brief) if row.startswith("2026-06-16 03:12Z")] == []
+    assert [row for row in lines(whole) if row.startswith("2026-06-16 03:12Z") and row.endswith("0 changes")]
+    assert "nothing changed in " in brief.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from driftwatch.cli.wiring.commands import summaries
 from driftwatch.cli.wiring.faults import tell
+from tests.cli.conftest import ROOT, TOOL
 
 GLOBAL = {"--quiet", "--verbose", "--format", "--json", "--out", "--color", "--width", "--store", "--config", "--no-pager"}
 HEAVY = {"paramiko", "git", "deepdiff", "rich", "jinja2", "pydantic", "cryptography"}
@@ -44,6 +45,19 @@ def test_global_options_are_taken_before_the_command_and_after_it(cli):
     assert json.loads(cli.run("--json", "list").stdout) == json.loads(cli.run("list", "--json").stdout) == []
 
 
+@pytest.mark.parametrize(("place", "why"), [("/dev/full", "no space left on device"), ("&-", "bad file descriptor")])
+def test_an_answer_that_cannot_be_written_is_exit_4_and_no_failure_of_ours(cli, place, why):
+    ran = subprocess.run(["sh", "-c", f'exec "$@" >{place}', "sh", *TOOL, "probes"], env=cli.environ(), stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (
+        4, f"error: the answer was not written: {why}\n where: standard output\n    do: -o FILE writes it there\n")
+
+
+def test_the_entry_imports_nothing_before_it_can_hear_of_ctrl_c():
+    ran = subprocess.run([sys.executable, "-c", "import driftwatch.cli.main, sys; print([one for one in sys.modules if one.startswith('driftwatch.')])"],
+                         cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout == "['driftwatch.cli', 'driftwatch.cli.main']\n"
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (("snapshto",), "there is no command 'snapshto'; did you mean 'snapshot'?"),
     (("list", "--sinc", "3d"), "no such option: --sinc"),
@@ -53,8 +67,9 @@ def test_global_options_are_taken_before_the_command_and_after_it(cli):
     (("list", "--width", "0"), "--width 0: no such number"),
     (("list", "--since", "yesterday"), "--since yesterday: no age"),
     (("list", "--store", "s4://bucket/x"), "s4:// is no store"),
+    (("snapshot", "--only", "system", "--save", "--store", "s4://bucket/x"), "s4:// is no store"),
     (("list", "--config", "none.toml"), "there is no such config file"),
-    (("snapshot", "--only", "drivr"), "there is no probe 'drivr'; did you mean 'driver'?"),
+    (("snapshot", "--only", "drivr"), "there is no probe 'drivr'\n    do: did you mean 'driver'?   or   driftwatch probes"),
     (("snapshot", "--with", "nothing"), "there is no group 'nothing'"),
     (("snapshot", "--deadline", "soon"), "--deadline soon: no number of seconds"),
     (("snapshot", "--jobs", "0"), "--jobs 0: no such number"),

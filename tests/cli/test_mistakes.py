@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -60,7 +61,22 @@ def test_wrong_label(one_snapshot):
 def test_empty_store(cli):
     assert said(cli.run("diff", "gpu-a"), cli) == (2, (
         "error: no snapshot of gpu-a is stored\n where: ~/store (0 hosts)\n    do: driftwatch snapshot gpu-a   or   driftwatch list\n"))
-    assert said(cli.run("list"), cli) == (0, "nothing is stored in ~/store, or nothing so new; the first: driftwatch snapshot HOST --label good\n")
+    assert said(cli.run("list"), cli) == (0, "nothing is stored in ~/store; the first: driftwatch snapshot HOST --label good\n")
+
+
+@pytest.mark.parametrize("words", [("verify",), ("gc", "--keep", "last=3"), ("list",)])
+def test_a_store_that_is_not_there_is_no_empty_one(cli, words):
+    assert said(cli.run(*words, "--store", "nonexistent"), cli) == (2, (
+        "error: there is no store\n where: nonexistent\n"
+        "    do: check --store, DRIFTWATCH_STORE and the config file; a first snapshot makes the default one\n"))
+
+
+@pytest.mark.parametrize(("option", "value", "said_of_it"), [
+    ("--source", "/no/src", "no such folder here"), ("--python", "/no/python", "no such program here"), ("--env-from-pid", "4194304", "no such process here"),
+])
+def test_what_is_to_be_looked_at_here_and_is_not_there(cli, option, value, said_of_it):
+    code, told = said(cli.run("snapshot", option, value), cli)
+    assert (code, told.splitlines()[0]) == (2, f"error: {option} {value}: {said_of_it}")
 
 
 def test_one_snapshot_only(one_snapshot):
@@ -83,7 +99,18 @@ def test_a_dump_of_another_tool(one_snapshot):
     what, where, do = told.splitlines()
     assert (code, what, where) == (2, "error: lsof.txt is no snapshot, and no dump that is known", " where: lsof.txt")
     assert do.startswith("    do: paste the whole output of one of these, or name its kind with --as: ")
-    assert "python -m sglang.check_env" in do
+    assert "sglang-check-env" in do
+    assert len(do) < 600
+
+
+@pytest.mark.parametrize(("name", "do"), [
+    ("lsf.txt", "did you mean lsof.txt?"), ("lsof.json.gz", "gunzip lsof.json.gz, and name what comes out"), ("none/x.txt", "check its path: the folder is not there either"),
+])
+def test_a_file_that_cannot_be_read_is_told_with_the_one_that_can(one_snapshot, name, do):
+    (one_snapshot.home / "lsof.txt").write_text("COMMAND PID USER\n")
+    (one_snapshot.home / "lsof.json.gz").write_bytes(gzip.compress(b"{}"))
+    code, told = said(one_snapshot.run("show", f"./{name}"), one_snapshot)
+    assert (code, told.splitlines()[-1]) == (2, f"    do: {do}")
 
 
 def test_a_dump_that_tells_nothing(one_snapshot):
@@ -111,7 +138,8 @@ def test_good_and_bad_swapped(cli):
     ran = cli.run("diff", ROOT / "snapshots/bad.json", ROOT / "snapshots/good.json", "--width", "120")
     verdict = " ".join(ran.stdout.partition("\n\n")[2].split())
     assert ran.returncode == 3
-    assert verdict.startswith("UNKNOWN Note: the good side is the newer one, taken 2026-03-02T12:37:23Z, the broken one 2026-02-26T15:20:00Z.")
+    assert verdict.startswith("UNKNOWN Are the sides swapped? The good side ended in an error, and the broken one serves. ")
+    assert "Note: the good side is the newer one, taken 2026-03-02T12:37:23Z, the broken one 2026-02-26T15:20:00Z." in verdict
 
 
 def test_no_gpu(cli, recorded):
@@ -167,15 +195,30 @@ def mounted(cli, options, *words):
     return ran
 
 
-@pytest.mark.parametrize(("options", "why"), [("ro", "read-only file system"), ("size=8k", "no space left on device")])
-def test_read_only_store_and_full_disk(cli, options, why):
+@pytest.mark.parametrize(("options", "why", "room", "mend"), [
+    ("ro", "read-only file system", "", "mount it for writing"), ("size=8k", "no space left on device", r" \(N B free, N inodes\)", "make room"),
+])
+def test_read_only_store_and_full_disk(cli, options, why, room, mend):
     code, told = said(mounted(cli, options, "snapshot", "--only", "system", "--save"), cli)
     what, where, do = told.splitlines()[-3:]
     assert (code, what) == (4, f"error: the snapshot was not stored: {why}")
-    assert re.match(r" where: ~/disk/store\S* \(N B free, N inodes\)$", where)
-    assert do.startswith("    do: make room, or name another store with --store; ")
+    assert re.match(rf" where: ~/disk/store/hosts/[^/ ]*{room}$", where)
+    assert do.startswith(f"    do: {mend}, or name another store with --store; ")
     kept = re.search(r"it is complete in (\S+\.json)$|was written to (\S+\.json)$", do)
     assert json.loads(Path(next(filter(None, kept.groups())).replace("~", str(cli.home))).read_text())["facts"]
+
+
+def test_a_store_that_takes_nothing_holds_no_diff_back(one_snapshot, fake_ssh):
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a mount of its own needs root and unshare")
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", script, str(one_snapshot.store), *TOOL, "diff", "gpu-a@good", "--now"]
+    environ = one_snapshot.environ(**fake_ssh("exit 255"))
+    ran = subprocess.run(argv, env=environ, cwd=one_snapshot.home, capture_output=True, text=True, timeout=60, check=False)
+    if "unshare" in ran.stderr or "mount:" in ran.stderr:
+        pytest.skip(f"no mount here: {ran.stderr.strip()}")
+    assert (ran.returncode, "UNKNOWN" in ran.stdout) == (4, True)
+    assert "error: the snapshot was not stored: read-only file system" in ran.stderr
 
 
 def test_bad_toml(cli):

@@ -114,6 +114,18 @@ def test_the_bare_value_of_a_fact_is_for_scripts(cli, snapshot_file):
     assert cli.run("show", snapshot_file("x.json"), "driver/flavour", "--value").stdout == "\n"
 
 
+def test_values_stand_in_the_order_in_which_they_were_asked(cli, snapshot_file):
+    assert cli.run("show", snapshot_file("x.json", **{"a/b": 1}), "driver/version", "a/b", "--value").stdout == "580.95.05\n1\n"
+
+
+@pytest.mark.parametrize(("glob", "do"), [
+    ("driver/x*", "driftwatch show REF --all"), ("driver/vresion*", "did you mean driver/version?"), ("drivr/*", "did you mean driver/*?"),
+])
+def test_a_glob_that_fits_no_fact_is_wrong_use_with_the_nearest_one(cli, snapshot_file, glob, do):
+    ran = cli.run("show", snapshot_file("x.json"), glob)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"error: no fact of gpu-a fits {glob}\n    do: {do}\n")
+
+
 def test_a_value_of_no_fact_is_wrong_use(cli, snapshot_file):
     ran = cli.run("show", snapshot_file("x.json"), "--value")
     assert (ran.returncode, ran.stderr.splitlines()[0]) == (2, "error: --value prints the values of facts, and none is named")
@@ -131,3 +143,9 @@ def test_a_page_can_be_shown_to_strangers(cli, snapshot_file):
         shown = cli.run("show", path, "--anonymise", *more).stdout
         assert "gpu-a" not in shown
         assert "192.0.2.17" not in shown
+
+
+def test_what_a_paste_never_prints_is_told_once(cli):
+    (cli.home / "paste.txt").write_text("Package Version\n------- -------\ntorch   2.9.1\nsglang  0.5.9\n")
+    told = cli.run("show", "paste.txt", "--as", "pip-list").stdout
+    assert told.count("never printed by pip-list") == 1

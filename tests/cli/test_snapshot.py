@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from driftwatch.agent.collectors.containers import FORMAT
 from driftwatch.store import document
 from driftwatch.store.files import FileStore
 
@@ -63,6 +64,11 @@ def test_a_look_at_one_probe_is_shown_and_not_stored_unless_that_is_asked(cli, r
     assert [entry.name.is_partial for entry in FileStore(cli.store).entries("gpu-a")] == [True]
 
 
+def test_a_look_at_one_probe_is_one_json_answer_too(cli, recorded):
+    shown, = json.loads(cli.run("snapshot", "--recorded", recorded(), "--only", "driver", "--json").stdout)
+    assert (shown["ref"], shown["facts"]["driver/module/version"]) == ("", "580.95.05")
+
+
 def test_the_driver_is_given_its_own_deadline_and_the_host_another(cli, recorded):
     cli.run("snapshot", "--recorded", recorded(), "--deadline", "driver=3.5", "--deadline", "45", "-o", "x.json")
     taken = document.load(cli.home / "x.json")
@@ -81,6 +87,14 @@ def test_many_hosts_give_a_reference_each_and_one_line_of_counts(cli, fake_ssh):
     ran = cli.run("snapshot", "gpu-a", "root@gpu-b", "gpu-c", "gpu-a", "--jobs", "2", **fake_ssh(REFUSED))
     assert sorted(line.partition("@")[0] for line in ran.stdout.splitlines()) == ["gpu-a", "gpu-b", "gpu-c"]
     assert re.search(r"^3 hosts · 0 whole · 3 unreachable · \d:\d\d · exit 3$", ran.stderr, re.MULTILINE)
+
+
+def test_last_passes_over_a_host_that_was_not_reached_and_says_so(cli, recorded, fake_ssh):
+    cli.run("snapshot", "--recorded", recorded(), "--label", "good")
+    cli.run("snapshot", "gpu-a", **fake_ssh(REFUSED))
+    shown = cli.run("show", "gpu-a@last", "driver/module/version")
+    assert shown.stdout == "driver/module/version  580.95.05\n"
+    assert shown.stderr == "note: gpu-a@last is of 2026-03-04T03:12:00Z; 1 newer snapshot of gpu-a is partial or told nothing: driftwatch list gpu-a\n"
 
 
 def test_quiet_tells_only_of_what_did_not_answer(cli, fake_ssh):
@@ -157,3 +171,11 @@ def test_in_a_pipe_there_is_no_progress(cli, fake_ssh):
     ran = cli.run("snapshot", "gpu-a", "gpu-b", **fake_ssh(REFUSED))
     assert "0 of 2" not in ran.stderr
     assert "\x1b" not in ran.stderr + ran.stdout
+
+
+def test_a_topic_that_answers_with_an_error_is_told_and_ends_with_3(cli, recorded):
+    folder, argv = recorded(), ["docker", "ps", "-a", "--no-trunc", "--format", FORMAT]
+    down = {"argv": argv, "rc": 1, "stdout": "", "stderr": "Cannot connect to the Docker daemon", "elapsed_s": 0.1}
+    (folder / "commands.json").write_text(json.dumps([down]))
+    ran = cli.run("snapshot", "--recorded", folder, "--only", "containers")
+    assert (ran.returncode, "0/1  containers: error: " in ran.stderr, "Docker daemon" in ran.stderr) == (3, True, True)

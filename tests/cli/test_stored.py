@@ -103,3 +103,25 @@ def test_where_the_output_is_no_utf_8_everything_is_ascii(cli, snapshot_file):
     ran = cli.run("show", path, "x/*", PYTHONUTF8="0", PYTHONIOENCODING="ascii", LC_ALL="C")
     assert ran.stdout.isascii()
     assert ran.returncode == 0
+
+
+def test_what_changes_the_store_answers_in_json_too(stored):
+    tagged = json.loads(stored.run("tag", "fine", "gpu-a@good", "--json").stdout)
+    removed = json.loads(stored.run("untag", "gpu-a@fine", "--json").stdout)
+    (stored.home / "list.txt").write_text("torch==2.9.1\n")
+    imported = json.loads(stored.run("import", "list.txt", "--host", "gpu-b", "--json").stdout)
+    planned = json.loads(stored.run("schedule", "gpu-a", "--cron", "--json").stdout)
+    assert (tagged["ref"], removed, imported["ref"][:6], imported["facts"] > 0) == ("gpu-a@fine", {"removed": "gpu-a@fine"}, "gpu-b@", True)
+    assert [(one["path"], " audit " in one["text"]) for one in planned["pieces"]] == [(None, True)]
+
+
+@pytest.mark.parametrize(("words", "what"), [
+    (("import", "list.txt", "--host", "bad host"), "'bad host' cannot be the name of a host"), (("schedule", "--cron"), "no host is selected"),
+    (("list", "gpu-c"), "no snapshot of gpu-c is stored"),
+])
+def test_what_could_only_fail_later_is_refused_at_once(stored, words, what):
+    (stored.home / "list.txt").write_text("torch==2.9.1\n")
+    (stored.store / "hosts" / "gpu-c").mkdir()
+    ran = stored.run(*words)
+    assert (ran.returncode, ran.stderr.splitlines()[0]) == (2, f"error: {what}")
+    assert "did you mean gpu-c" not in ran.stderr

@@ -73,6 +73,13 @@ def test_a_command_line_follows_the_kernel_where_it_only_names_it(good, bad, is_
     assert ("kernel/cmdline" in found) is is_left
 
 
+@pytest.mark.parametrize(("path", "is_left"), [("/srv/llm/venv/lib/python3.12/site-packages", False), ("/srv/llm/venv/lib/python3.11/site-packages", True)])
+def test_what_names_the_folder_of_an_environment_follows_its_interpreter(path, is_left):
+    good = {"python/executable": "/opt/venv/bin/python3", "packages/vllm/location": "/opt/venv/lib/python3.12/site-packages", "env/PATH": "/opt/venv/bin:/bin"}
+    bad = {"python/executable": "/srv/llm/venv/bin/python3", "packages/vllm/location": path, "env/PATH": "/srv/llm/venv/bin:/bin"}
+    assert left(good, bad) == (["packages/vllm/location"] if is_left else []) + ["python/executable"]
+
+
 def test_a_resolved_argument_follows_the_given_one():
     good, bad = {"servers/s/given/tp_size": "4", "servers/s/args/tp_size": 4}, {"servers/s/given/tp_size": "8", "servers/s/args/tp_size": 8}
     assert followed(good, bad) == {"servers/s/args/tp_size": "servers/s/given/tp_size"}

@@ -17,6 +17,10 @@ from driftwatch.compare.nested import MOST_PARTS, difference
         ({"a": 1}, {"a": 1, "x": 2}, "+ x: 2"),
         ({"a": 1}, {}, "- a: 1"),
         ("text", ["text"], ""),
+        (["a"], ["a", "a"], "+ a"),
+        ([1, 0], [True, 0], "- 1, + True"),
+        ({"a]['b": 1, "'c'": [1]}, {"a]['b": 2, "'c'": []}, "~ a]['b: 1 → 2, - 'c'.0: 1"),
+        ([{"a": 1}], {"a": 1}, "~ value: [{'a': 1}] → {'a': 1}"),
         (list(range(MOST_PARTS)), [], ""),
     ],
 )

@@ -26,6 +26,11 @@ def test_a_fact_is_changed_added_or_removed():
     assert kinds(good, bad) == {"env/A": "changed", "env/B": "removed", "env/C": "added"}
 
 
+def test_yes_is_no_1():
+    good, bad = snapshot({"env/A": True, "env/B": {"b": 0}, "env/C": 1}), snapshot({"env/A": 1, "env/B": {"b": False}, "env/C": 1.0})
+    assert kinds(good, bad) == {"env/A": "changed", "env/B": "changed"}
+
+
 def test_a_null_and_a_fact_that_is_known_to_be_absent_are_the_same():
     assert compare(snapshot({"env/A": None}), snapshot()) == ()
 

@@ -62,3 +62,16 @@ def test_a_pre_release_that_is_installed_counts_as_its_version():
 
 def test_the_same_wish_is_told_once():
     assert len(unmet(snapshot(("torch", "2.8.0"), sglang=["torch==2.9.1", "torch==2.9.1"]))) == 1
+
+
+def test_an_extra_that_is_asked_for_on_another_system_only_is_not_asked_for():
+    assert unmet(snapshot(("x", "1"), top=['x[win]; sys_platform == "win32"'], x=['y; extra == "win"'])) == ()
+    assert [one.name for one in unmet(snapshot(("x", "1"), top=['x[nix]; sys_platform == "linux"'], x=['y; extra == "nix"']))] == ["y"]
+
+
+def test_a_condition_that_cannot_be_worked_out_is_not_judged_and_the_others_are():
+    assert [one.name for one in unmet(snapshot(top=['y; sys_platform ~= "linux"', 'z; "x" in extras', "w"]))] == ["w"]
+
+
+def test_a_version_of_thousands_of_digits_is_passed_over():
+    assert unmet(snapshot(("old", "9" * 5000), top=["old>=1"])) == ()

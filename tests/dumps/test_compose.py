@@ -2,7 +2,6 @@
 
 import pytest
 
-from driftwatch.dumps.format import NoDump
 from driftwatch.dumps.read import read_dump
 from driftwatch.model import Unknown, is_unknown
 
@@ -124,8 +123,8 @@ def test_a_service_that_runs_no_server_tells_its_container_alone():
 
 
 def test_a_pod_is_no_service():
-    with pytest.raises(NoDump):
-        read_dump("spec:\n  containers:\n  - name: a\n    image: redis:7\n    command: [redis-server]\n    ports:\n    - containerPort: 1\n", "paste")
+    pod = "spec:\n  containers:\n  - name: a\n    image: redis:7\n    command: [redis-server]\n    ports:\n    - containerPort: 1\n"
+    assert read_dump(pod, "paste").source == "kubernetes-manifest"
 
 
 def test_a_last_line_that_was_cut_is_left_out_with_the_option_before_it_whose_values_may_go_on():

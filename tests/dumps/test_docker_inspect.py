@@ -54,3 +54,8 @@ def test_the_arguments_of_a_container_count_where_no_log_tells_any():
 def test_the_arguments_of_a_container_do_not_count_against_a_log():
     log = "[2026-03-02 10:00:00] server_args=ServerArgs(model_path='/models/m', tp_size=4, port=30000)\n"
     assert read_dump(json.dumps([CONTAINER], indent=4) + "\n\n" + log, "paste").facts["servers/sglang/args/tp_size"] == 4
+
+
+def test_a_container_that_was_cut_before_its_settings_still_tells_what_it_runs():
+    text = json.dumps([{key: CONTAINER[key] for key in ("Id", "Created", "Path", "Args", "State")}], indent=4).rpartition("}")[0].rpartition("}")[0]
+    assert facts(FORMAT, text + '},\n        "ResolvConfPath": "/var')["servers/sglang/given/tp_size"] == "2"

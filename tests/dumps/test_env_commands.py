@@ -27,6 +27,7 @@ def test_a_list_that_was_cut_in_another_way_proves_nothing(command):
     ("env | grep NCCL", "NCCL_P2P_LEVEL", "VLLM_PORT"),
     ("env | grep -E 'NCCL|CUDA' | sort", "CUDA_VISIBLE_DEVICES", "VLLM_PORT"),
     (r"env | grep '^CUDA\|^NCCL'", "NCCL_P2P_LEVEL", "TORCH_NCCL_BLOCKING_WAIT"),
+    ("srun -N1 env | grep -E '^(NCCL|CUDA)' | sort", "NCCL_P2P_LEVEL", "TORCH_NCCL_BLOCKING_WAIT"),
     ("env | sort | grep -i nccl", "NCCL_P2P_LEVEL", "VLLM_PORT"),
 ])
 def test_a_grep_proves_it_for_the_names_that_it_looks_for(command, absent, open_):

@@ -44,3 +44,9 @@ def test_an_index_with_two_uuids_names_none():
 
 def test_the_numbers_that_torch_counts_are_not_those_of_nvidia_smi():
     assert keys(f"{LIST}\n{CHECK_ENV}") == {*UUIDS, "index-0"}
+
+
+def test_two_spellings_of_one_gpu_s_uuid_are_no_two_gpus():
+    head = "<nvidia_smi_log>\n<attached_gpus>1</attached_gpus>\n"
+    document = f'{head}<gpu id="00000000:06:00.0">\n<product_name>Quadro RTX 4000</product_name>\n<uuid>{UUIDS[1]}</uuid>'
+    assert keys(f"$ nvidia-smi -L\n{LIST.partition(chr(10))[0]}\n\n$ nvidia-smi -q -x\n{document}\n<vbios_version>9") == {"index-0"}

@@ -84,3 +84,13 @@ def test_what_a_tool_printed_below_a_heading_is_left_to_its_own_format():
     table = "Package Version\n------- -------\nnumpy   1.26.4\npip     24.0\n"
     told = facts(f"### Driver version\n\n575.57.08\n\n### OS\n\nUbuntu 24.04\n\n### Packages\n\n```\n{table}```\n")
     assert (told["packages/numpy/version"], told["driver/version"]) == ("1.26.4", "575.57.08")
+
+
+def test_a_value_that_repeats_the_command_is_the_release_that_it_printed():
+    form = "### Kernel Release\n\nuname -r 5.15.0-157-generic\n\n### Operating System and Version\n\nDescription:    Ubuntu 22.04.5 LTS\n"
+    assert read_dump(form, "paste").facts == {"kernel/release": "5.15.0-157-generic", "os/name": "Ubuntu 22.04.5 LTS"}
+
+
+def test_the_bullets_of_an_operator_s_form_tell_system_and_kernel():
+    form = "* OS/Version(e.g. RHEL8.6) Rocky Linux 9.2\n* Kernel Version: 5.14.0-284.el9.x86_64\n* Container Runtime Type/Version: CRI-O\n"
+    assert read_dump(form, "paste").facts == {"kernel/release": "5.14.0-284.el9.x86_64", "os/name": "Rocky Linux 9.2"}

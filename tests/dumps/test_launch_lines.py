@@ -50,3 +50,7 @@ def test_what_was_given_counts_where_the_log_agrees_and_does_not_tell_it():
 def test_what_was_given_in_another_run_than_the_logs_does_not_count():
     told = {"servers/vllm/args/tensor_parallel_size": 8, "servers/vllm/given/tensor_parallel_size": "4", "servers/vllm/given/max_num_seqs": "32"}
     assert with_given(told) == told
+
+
+def test_a_backslash_whose_line_end_was_lost_is_no_argument():
+    assert "servers/vllm/given/positional" not in read("vllm serve m \\    --port 9000 \\  --dtype half\n")

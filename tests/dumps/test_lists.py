@@ -31,10 +31,9 @@ def test_a_filtered_table_knows_nothing_of_what_is_not_there():
     assert isinstance(read_dump("$ pip list | grep -v sg\n" + TABLE, "paste").get("packages/sglang/version"), Unknown)
 
 
-def test_a_version_at_a_cut_end_is_taken_only_if_it_looks_whole():
-    table = TABLE.rstrip("\n")
-    assert versions(table)["vllm"] == "0.5.1"
-    assert versions(table.removesuffix(".1"))["vllm"]["unknown"] == "error"
+@pytest.mark.parametrize("end", ["0", "0.5", "0.5.1"])
+def test_a_version_at_a_cut_end_may_go_on_and_is_unknown(end):
+    assert isinstance(read_dump(TABLE.removesuffix("0.5.1\n") + end, "paste").get("packages/vllm/version"), Unknown)
 
 
 def test_quoted_rows_of_a_reply_are_read():
@@ -164,3 +163,14 @@ def test_two_lists_of_one_environment_that_contradict_each_other_leave_open_what
 ])
 def test_the_python_that_a_list_names_above_itself_is_read(text):
     assert read_dump(text, "paste").facts["python/version"] == "3.10.12"
+
+
+def test_pip_show_that_was_cut_in_a_version_tells_none():
+    assert isinstance(read_dump("Name: torch\nVersion: 2.10.1", "paste").get("packages/torch/version"), Unknown)
+
+
+@pytest.mark.parametrize("text", [TABLE + "zstd       1", "\n".join(FREEZE.split("\n")[:-1]) + "\nzstd==1"])
+def test_a_short_version_right_above_a_closing_fence_may_be_cut_and_then_nothing_is_known_to_be_missing(text):
+    told = read_dump(f"```\n{text}\n```\nThanks\n", "paste")
+    assert isinstance(told.get("packages/zstd/version"), Unknown)
+    assert isinstance(told.get("packages/sglang/version"), Unknown)

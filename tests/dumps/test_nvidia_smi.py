@@ -166,3 +166,23 @@ def test_the_part_of_mig_devices_alone_tells_that_mig_is_on_and_no_gpu_of_its_ow
 |  1    5   0   1  |   9826MiB / 19968MiB | 28      0 |  2   0    1    0    0 |
 """
     assert facts(FORMAT, text) == {"gpus/index-1/mig/current": "Enabled"}
+
+
+def test_a_document_that_was_cut_in_a_gpu_tells_what_stood_whole_before():
+    document = """<nvidia_smi_log>
+\t<driver_version>531.41</driver_version>
+\t<attached_gpus>1</attached_gpus>
+\t<gpu id="00000000:01:00.0">
+\t\t<product_name>NVIDIA L4</product_name>
+\t\t<uuid>GPU-00000001-a861-27a8-b8b8-e9883bb7682d</uuid>
+\t\t<fb_memory_usage>
+\t\t\t<total>23034 MiB</total>
+\t\t\t<used>1"""
+    found = {path.rpartition("/")[2]: value for path, value in facts(FORMAT, document).items() if path.startswith("gpus/GPU-")}
+    assert found == {"pci": "0000:01:00.0", "index": 0, "name": "NVIDIA L4"}
+
+
+def test_a_listed_gpu_needs_no_last_bracket_where_its_uuid_is_whole():
+    uuid = "GPU-00000001-a861-27a8-b8b8-e9883bb7682d"
+    assert f"gpus/{uuid}/name" in facts(FORMAT, f"GPU 0: NVIDIA L4 (UUID: {uuid}\n")
+    assert stretches(FORMAT, f"GPU 0: NVIDIA L4 (UUID: {uuid[:-2]}\n")[0] == []

@@ -83,10 +83,26 @@ def test_a_paste_that_was_cut_anywhere_tells_no_piece_of_a_value(paste):
             found = read_dump(PASTES[paste][:end], paste).facts
         except NoDump:
             continue
-        pieces = {path: value for path, value in found.items() if not is_unknown(value) and READ[paste].get(path) != value and path != "torch/version"}
-        assert {path: value for path, value in pieces.items() if not _is_trusted(value)} == {}
+        assert {path: value for path, value in found.items() if not is_unknown(value) and READ[paste].get(path) != value} == {}
 
 
-def _is_trusted(value):
-    """Tell whether a value is a version of three numbers, which is taken as whole also at a cut end."""
-    return re.fullmatch(r"\d+\.\d+\.\d+(\.\d+)*", str(value)) is not None
+ARGUMENTS = "server_args=ServerArgs(model_path='/models/m', chunked_prefill_size=8192, enable_priority_scheduling=False, page_size=1, device='cuda')"
+
+
+@pytest.mark.parametrize("before", ["fill_size=", "92, enable", "_scheduling=", "=False", ", page_size"])
+def test_a_server_s_arguments_that_were_wrapped_within_a_name_or_a_number_are_read_whole(before):
+    at = len("llm-1  | [2025-11-01 16:50:30] ") + ARGUMENTS.index(before)
+    line = f"llm-1  | [2025-11-01 16:50:30] {ARGUMENTS}"
+    wrapped = f"```\n{line[:at]}\n{line[at:]}\n[2025-11-01 16:50:31] page_size=7\n```\n"
+    assert read_dump(wrapped, "paste").facts == read_dump(f"```\n{line}\n```\n", "paste").facts
+
+
+def test_what_is_wrapped_within_a_text_is_not_joined_since_a_blank_may_be_lost():
+    facts = read_dump("[2025-11-01 16:50:30] server_args=ServerArgs(port=8000, chat_template='a\nb', page_size=1)\n" + "-" * 90 + "\n", "paste").facts
+    assert facts.get("servers/sglang/args/chat_template") != "ab"
+
+
+def test_signs_written_as_numbers_are_signs():
+    rows = ("&#124; NVIDIA-SMI 470.182.03   Driver Version: 470.182.03   CUDA Version: 11.4     &#124;",
+            "&#124;   0  Tesla&#160;V100         Off  &#124; 00000000:00:04.0 Off &#124;                    0 &#124;")
+    assert read_dump("\n".join(rows) + "\n", "paste").facts["driver/version"] == "470.182.03"

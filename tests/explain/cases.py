@@ -89,9 +89,9 @@ def case_of(good: Snapshot, bad: Snapshot, symptom: Symptom | None = None) -> Ca
     return Case(good, bad, compare(good, bad), symptom, "test" if symptom else None, "gpu-a@good", "gpu-a@last")
 
 
-def told(good: Snapshot, bad: Snapshot, symptom: Symptom | None = None) -> Explanation:
-    """Return the explanation of two snapshots by our own rules."""
-    return explain(case_of(good, bad, symptom), load_rules(has_entry_points=False))
+def told(good: Snapshot, bad: Snapshot, symptom: Symptom | None = None, trace: str = "") -> Explanation:
+    """Return the explanation of two snapshots by our own rules; ``trace`` holds the lines of a traceback that name files."""
+    return explain(replace(case_of(good, bad, symptom), trace=trace), load_rules(has_entry_points=False))
 
 
 def suspect(explanation: Explanation, kind: str, name: str) -> Suspect | None:

@@ -7,8 +7,9 @@ FABRIC = "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: s
 DRIVER = {"driver/module/version": "535.230.02", "driver/library/libcuda/version": "535.230.02"}
 
 
-def fabric(manager="535.183.01", driver="535.183.01", active="active"):
-    return host({"fabricmanager/version": manager, "driver/module/version": driver, "services/nvidia-fabricmanager/active": active})
+def fabric(manager="535.183.01", driver="535.183.01", active="active", since="2026-02-27T09:00:00Z"):
+    facts = {"fabricmanager/version": manager, "driver/module/version": driver, "kernel/boot_id": "b7"}
+    return host({**facts, "services/nvidia-fabricmanager/active": active, "services/nvidia-fabricmanager/since": since})
 
 
 def test_a_fabric_manager_that_the_driver_left_behind_is_blamed_though_it_never_moved():
@@ -25,6 +26,11 @@ def test_a_fabric_manager_that_agrees_on_both_sides_is_ruled_out_and_one_that_is
     assert places(told(fabric(), fabric(), symptom("hang")), "nvidia-fabricmanager") == ["ruled_out"]
     unknown = host({"driver/module/version": "535.183.01", "fabricmanager/version": {"unknown": "denied", "reason": "dpkg"}})
     assert places(told(fabric(), unknown, symptom("hang")), "nvidia-fabricmanager") == []
+
+
+def test_a_fabric_manager_is_not_ruled_out_where_a_restart_could_hide():
+    snap = fabric(since={"unknown": "denied"})
+    assert places(told(snap, snap, symptom("hang")), "nvidia-fabricmanager") == []
 
 
 def test_a_service_that_needs_the_driver_is_no_cause_where_no_module_is_loaded():

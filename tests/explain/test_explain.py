@@ -106,6 +106,54 @@ def test_a_doubtful_baseline_weighs_against_every_suspect_and_opens_the_verdict(
     assert found.verdict.startswith("The baseline is doubtful: the good side was broken.")
 
 
+def test_what_the_baseline_shares_is_not_doubted_for_it_and_says_so_first():
+    shared = Doubt("so was it", ("env/A",), Subject("package", "x"))
+    found = of(by(about("x", 6.0, wording=replace(WORDING, verdict="x fails on both sides.")), about("y", 3.0), shared))
+    assert (found.suspects[0].subject.name, found.verdict, found.doubts) == ("x", "x fails on both sides.", ("so was it",))
+    assert [[term.says for term in one.because] for one in found.suspects] == [["x 6.0"], ["y 3.0", "so was it"]]
+
+
+def test_one_sentence_of_two_rules_counts_once_for_the_facts_of_both():
+    said = [Evidence(Subject("package", "x"), (Term("the error text names it", 1.8, (fact,)),), WORDING) for fact in ("env/A", "env/B")]
+    (one,) = of(by(*said)).suspects
+    assert one.confidence == logistic(prior("package", None) + 1.8)
+    assert one.because == (Term("the error text names it", 1.8, ("env/A", "env/B")),)
+
+
+def test_a_suspect_that_something_speaks_against_is_not_counted_as_close():
+    against = [about(f"z{number}", 3.5, -0.6) for number in range(4)]
+    assert of(by(about("x", 3.0), about("y", 2.9), *against)).verdict.startswith("2 suspects are close")
+    assert of(by(about("x", 3.0), about("y", 2.9), about("z", 2.8))).verdict.startswith("3 suspects are close")
+
+
+def test_a_whole_kind_is_not_cleared_where_one_of_it_is_suspected():
+    whole, other = RuledOut(Subject("package", "all packages"), "equal", ("packages/torch",)), RuledOut(Subject("gpu", "torch"), "", ("env/A",))
+    found = of(by(about("torch", 5.0), whole, other), good=snapshot(), bad=snapshot())
+    assert [one.subject.name for one in found.ruled_out] == ["torch"]
+
+
+def serving(side, **log):
+    running = {"servers/vllm/running": True} if side else {}
+    return snapshot({**running, **{f"servers/vllm/log/{name}": value for name, value in log.items()}, "env/A": str(side)})
+
+
+def test_swapped_sides_are_pointed_out_before_all_else():
+    found = of(good=serving(0, error="CUDA error"), bad=serving(1))
+    assert found.verdict.startswith("Are the sides swapped? The good side ended in an error, and the broken one serves. ")
+    assert "swapped" not in of(good=serving(1), bad=serving(0, error="CUDA error")).verdict
+
+
+@pytest.mark.parametrize(("speed", "symptom", "is_told"), [(14.2, None, True), (39.0, None, False), (14.2, Symptom("slow", None), False)])
+def test_a_server_that_serves_much_slower_is_pointed_out_where_no_symptom_is_known(speed, symptom, is_told):
+    found = of(by(about("x", 6.0)), good=serving(1, throughput_tok_s=41.1), bad=serving(1, throughput_tok_s=speed), symptom=symptom)
+    assert ("It serves slower, 41.1 → 14.2 tok/s: if that is the failure, ask with --symptom slow." in found.verdict) is is_told
+
+
+def test_the_cause_is_told_before_the_note_that_the_good_side_is_newer():
+    good = replace(snapshot({"env/A": "1"}), taken_at="2026-03-09T10:00:00Z")
+    assert of(by(about("x", 8.0)), good=good).verdict.startswith("x 1 → 2. Note: the good side is the newer one")
+
+
 def test_a_hopeless_suspect_is_left_under_changes():
     assert of(by(about("x", -3.0))).suspects == ()
 

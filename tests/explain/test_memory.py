@@ -78,10 +78,23 @@ def test_where_the_fraction_and_the_memory_moved_the_one_that_fails_alone_leads(
     assert all(one.confidence < 0.2 for one in found.suspects[1:])
 
 
-def test_a_baseline_that_never_had_room_is_doubted_and_nothing_is_blamed():
-    found = told(failed(94.5, 21.93, 0.55), failed(94.5, 21.93, 0.55, **package("httpx", "2")), OOM)
-    assert found.verdict.startswith("The baseline is doubtful: the good side could not have started either: 21.93 − 94.50 × (1 − 0.55) = −20.60 GiB")
-    assert not [one for one in found.suspects if one.confidence >= 0.2]
+@pytest.mark.parametrize("fraction", [0.55, 0.6])
+def test_a_fraction_that_neither_side_could_start_with_is_the_suspect_that_the_baseline_shares(fraction):
+    given = {"servers/sglang/given/model_path": "/m", "servers/sglang/args/tp_size": 8}
+    found = told(failed(94.5, 21.93, fraction, **given), failed(94.5, 21.93, 0.55, **given, **package("httpx", "2")), OOM)
+    one = found.suspects[0]
+    assert (found.word, one.subject.name, one.strength) == ("LIKELY", "mem_fraction_static", "strong")
+    assert found.verdict.startswith("--mem-fraction-static 0.55 leaves no room for the KV cache: 21.93 − 94.50 × (1 − 0.55) = −20.60 GiB. With this model on")
+    assert "it must be above 0.768" in found.verdict
+    assert [line.run for line in one.commands if line.label == "try"] == ["# start the server with --mem-fraction-static 0.82"]
+    assert not [entry for entry in found.ruled_out if entry.subject.kind == "launch-arg"]
+    assert found.doubts
+
+
+def test_memory_that_others_hold_on_both_sides_leaves_the_baseline_doubtful_and_the_fraction_alone():
+    found = told(failed(60.0, 2.0, 0.85, **held(30000)), failed(60.0, 2.0, 0.85, **held(30000), **package("httpx", "2")), OOM)
+    assert found.verdict.startswith("The baseline is doubtful: the good side could not have started either")
+    assert suspect(found, *FRACTION) is None
 
 
 def test_the_same_doubtful_side_twice_has_no_suspect():

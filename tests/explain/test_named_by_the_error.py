@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from driftwatch.dumps.read import read_dump
+from driftwatch.explain.families import argument_family
 from driftwatch.explain.naming import names_path
 from driftwatch.explain.releases import is_unreleased
 from driftwatch.model import Symptom
+from driftwatch.symptom import classify, trace_of
 from tests.explain.cases import package, snapshot, suspect, told
 
 NEEDS = {"requires": ["openai", "cbor2", "numpy"]}
@@ -75,3 +77,41 @@ def test_a_nightly_that_replaced_a_release_weighs_more_than_a_release():
 def test_of_two_commands_that_were_typed_what_only_one_gives_is_a_difference(more):
     good, bad = (read_dump(f"$ python3 -m sglang.launch_server --model-path org/model --tp 8{given}\n", "paste") for given in ("", more))
     assert [one.subject.name for one in told(good, bad, Symptom("runtime-crash")).suspects] == [more.split()[0][2:].replace("-", "_")]
+
+
+@pytest.mark.parametrize(("symbol", "is_first"), [("cuGreenCtxDestroy", True), ("nvmlDeviceGetFabricInfo", True), ("_ZN3c104cuda14ExchangeDeviceEa", False)])
+def test_a_symbol_of_the_drivers_own_library_points_to_the_driver(symbol, is_first):
+    good, bad = (snapshot({"driver/version": version, **package("aiohttp", other)}) for version, other in (("550.144.03", "3.11"), ("535.86.10", "3.12")))
+    error = Symptom("import-error", f"ImportError: /opt/venv/lib/python3.12/site-packages/sgl_kernel/common_ops.abi3.so: undefined symbol: {symbol}")
+    found = told(good, bad, error).suspects[0]
+    assert ((found.subject.kind, found.strength) == ("driver", "likely")) is is_first
+
+
+def test_of_a_family_that_moved_together_the_leader_comes_first_though_the_error_fits_all():
+    sides = [snapshot({name: value for one in ("nvidia-cutlass-dsl", "nvidia-cutlass-dsl-libs-base") for name, value in package(one, version).items()})
+             for version in ("4.6.2", "4.6.0")]
+    found = told(*sides, Symptom("startup-crash", "cutlass.base_dsl.common.DSLUserCodeError: error[TYPE_UNSTABLE_JOIN]")).suspects
+    assert [one.subject.name for one in found] == ["nvidia-cutlass-dsl", "nvidia-cutlass-dsl-libs-base"]
+    assert found[0].confidence > found[1].confidence
+
+
+FRAME = 'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/kernels/layer.py", {place}\nValueError: a version must be specified.\n'
+
+
+@pytest.mark.parametrize("place", ["line 12, in __init__", "in __init__"])
+def test_who_raised_and_moved_comes_before_others_also_where_a_frame_has_no_number(place):
+    names = ("kernels", "cuda-python", "huggingface-hub")
+    good, bad = (snapshot({path: value for name in names for path, value in package(name, version).items()}) for version in ("0.14.1", "0.15.2"))
+    text = FRAME.format(place=place)
+    assert told(good, bad, classify(text), trace=trace_of(text)).suspects[0].subject.name == "kernels"
+
+
+@pytest.mark.parametrize(("backend", "is_named"), [("PyTorch & CuDNN Compatibility Issue Detected", True), ("a cuBLAS issue", False)])
+def test_a_library_is_known_by_its_usual_spelling(backend, is_named):
+    good, bad = (snapshot({**package("nvidia-cudnn-cu13", version), **package("numpy", version)}) for version in ("9.16", "9.13"))
+    found = suspect(told(good, bad, Symptom("startup-crash", f"RuntimeError: {backend}")), "package", "nvidia-cudnn-cu13")
+    assert any("words of its library" in term.says for term in found.because) is is_named
+
+
+def test_an_abbreviated_argument_is_weighed_as_the_whole_one():
+    assert [argument_family(name) for name in ("max_running_requests", "max_running_request", "max_")] == ["memory", "memory", "other"]

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from driftwatch.explain.settle import command_for_all
 from driftwatch.model import ProbeResult, Symptom
-from tests.explain.cases import OOM, no_server, package, snapshot, start, told, unknown, without
+from tests.explain.cases import OOM, case_of, no_server, package, snapshot, start, told, unknown, without
 
 
 def entries(good, bad, symptom=None):
@@ -20,6 +25,21 @@ def test_a_probe_that_hung_is_one_entry_with_what_is_known_of_it():
 
 def test_a_denied_probe_is_asked_again_as_root():
     assert entries(snapshot({"env/A": "1"}), snapshot(env=ProbeResult("denied")))["env"].settle == "driftwatch snapshot root@gpu-a --only env"
+
+
+@pytest.mark.parametrize(("more", "command"), [
+    ({"agent": {"uid": 0}}, "driftwatch snapshot gpu-a"),
+    ({"host": "here"}, "sudo driftwatch snapshot"),
+    ({"host": "here", "agent": {"uid": 0}}, "driftwatch snapshot"),
+    ({"host": None, "source": "pip-list"}, "driftwatch snapshot root@HOST"),
+    ({"extra": {"view": {"inside": "docker", "container": "web", "of": "gpu-a"}}}, "driftwatch snapshot docker://web@gpu-a"),
+    ({"extra": {"view": {"inside": "docker", "container": "web", "of": "here"}}}, "driftwatch snapshot docker://web"),
+    ({"extra": {"view": {"inside": "kubernetes", "namespace": "ml", "pod": "web-0"}}}, "driftwatch snapshot kubectl://ml/web-0"),
+    ({"extra": {"view": {"inside": "slurm step", "job": "7"}}}, "driftwatch snapshot slurm://gpu-a"),
+])
+def test_the_command_that_asks_again_works_where_it_is_pasted(more, command):
+    case = replace(case_of(snapshot(), replace(snapshot(), **more)), here="here")
+    assert command_for_all(case, ["env"], is_denied=True) == f"{command} --only env"
 
 
 def test_the_good_side_is_past_and_cannot_be_asked_again():
@@ -75,3 +95,15 @@ def test_there_are_never_more_than_twenty_entries():
     probes = {name: ProbeResult("timeout", tells=(f"{name}/*",)) for name in names}
     assert len(told(snapshot(), snapshot(**{name: ProbeResult("ok", tells=(f"{name}/*",)) for name in names})).not_checked) == 0
     assert len(told(snapshot(**{name: ProbeResult("ok", tells=(f"{name}/*",)) for name in names}), snapshot(**probes)).not_checked) == 20
+
+
+@pytest.mark.parametrize(("side", "told_as"), [("bad", "broken"), ("good", "good")])
+def test_a_side_that_was_not_reached_is_one_question_and_the_verdict_tells_why(side, told_as):
+    whole = snapshot({**no_server(), **package("torch", "2.9.1")})
+    probes = {name: ProbeResult("lost", reason="no answer on port 22 within 10 s", tells=one.tells) for name, one in whole.probes.items()}
+    lost = replace(whole, facts={}, probes=probes)
+    found = told(*((whole, lost) if side == "bad" else (lost, whole)))
+    assert found.word == "UNKNOWN"
+    assert found.verdict == f"The {told_as} side was not reached: no answer on port 22 within 10 s. Nothing of it is known, so nothing was compared."
+    assert [(one.subject.name, one.status, one.side, one.reason) for one in found.not_checked] == [
+        ("every probe", "lost", side, "no answer on port 22 within 10 s")]

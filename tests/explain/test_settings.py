@@ -61,6 +61,14 @@ def test_equal_arguments_are_ruled_out_only_where_all_are_known():
 
 
 @pytest.mark.parametrize(
+    "bad", [{"servers/sglang/given": unknown("not_recorded", "no server runs")}, {"services/sglang/unit/ExecStart": "sglang serve --new"}]
+)
+def test_equal_arguments_rule_nothing_out_where_the_command_line_is_not_known_or_moved(bad):
+    good = {**args(a=1), "services/sglang/unit/ExecStart": "sglang serve"}
+    assert places(told(snapshot(good), snapshot({**good, **bad})), "launch arguments of sglang") == []
+
+
+@pytest.mark.parametrize(
     ("good", "bad", "mark", "run"), [({}, {"NCCL_ALGO": "Tree"}, "+", "unset NCCL_ALGO"), ({"NCCL_ALGO": "Ring"}, {}, "-", "export NCCL_ALGO=Ring")]
 )
 def test_a_variable_that_came_or_went_is_a_suspect(good, bad, mark, run):

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from driftwatch.dumps.read import read_dump
 from driftwatch.model import ProbeResult, Symptom
-from tests.explain.cases import OOM, places, snapshot, suspect, told, unknown
+from tests.explain.cases import OOM, package, places, snapshot, suspect, told, unknown
 
 WRONG = Symptom("wrong-output", None)
 TREE = {
@@ -98,3 +99,32 @@ def test_an_untracked_module_may_be_imported_and_counts_as_an_edit():
         snapshot(GIT), snapshot({**GIT, "git/sglang/files/sitecustomize.py": {"status": "??", "sha256": "1", "only": None}}), Symptom("import-error", None)
     )
     assert suspect(found, "git", "/opt/sglang").because[0].says.startswith("edits that are in no commit: sitecustomize.py")
+
+
+IN_TREE = 'File "/opt/sglang/python/sglang/srt/offload.py", line 7, in <module>'
+
+
+@pytest.mark.parametrize(("trace", "says"), [(IN_TREE, "the traceback ends in a file of it"), ("", "another commit")])
+def test_another_commit_is_a_suspect_though_edits_are_not_known_and_more_so_where_the_traceback_ends_in_it(trace, says):
+    good, bad = (snapshot({"git/sglang/root": "/opt/sglang", "git/sglang/head": head * 7, "git/sglang/dirty": unknown("not_recorded")}) for head in "ab")
+    found = suspect(told(good, bad, Symptom("import-error", None), trace=trace), "git", "/opt/sglang")
+    assert any(says in term.says for term in found.because)
+    assert any("file of it" in term.says for term in found.because) is bool(trace)
+
+
+def test_a_file_of_the_served_model_of_which_other_lines_were_shown_is_a_suspect():
+    shown = "$ cat /models/x/generation_config.json\n{{\n  \"eos_token_id\": {ids},\n}}\n$ cat /proc/meminfo\nMemFree: {free} kB\n"
+    launch = "$ python -m sglang.launch_server --model-path /models/x\n"
+    good, bad = (read_dump(shown.format(ids=ids, free=free) + launch, "paste") for ids, free in (("[1, 2]", 7), ("1", 9)))
+    found = told(good, bad, WRONG)
+    assert [(one.subject.kind, one.subject.name) for one in found.suspects] == [("file", "/models/x/generation_config.json")]
+
+
+def test_a_checkout_that_is_no_longer_told_of_is_no_edit():
+    found = told(snapshot(GIT), snapshot(package("torch", "2.9.1")), OOM)
+    assert not [term.says for one in found.suspects for term in one.because if "edits" in term.says]
+
+
+def test_edits_whose_files_are_not_told_are_not_called_after_the_fact():
+    (one,) = told(snapshot({**GIT, "git/sglang/dirty": True}), snapshot(GIT), OOM).suspects
+    assert "uncommitted edits of the good side are gone: in which files is not told" in [term.says for term in one.because]

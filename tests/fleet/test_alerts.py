@@ -71,7 +71,7 @@ def test_a_port_on_which_nobody_listens_is_told():
         alerts.post_webhook(f"http://127.0.0.1:{free_port()}/", b"{}", None)
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://h/x", "no address", "http://"])
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://h/x", "no address", "http://", "https://h:abc/x", "https://[::1/x", "http://h:99999"])
 def test_only_http_and_https_are_spoken(url):
     with pytest.raises(FleetError):
         alerts.post_webhook(url, b"{}", None)
@@ -102,6 +102,12 @@ def test_metrics_that_cannot_be_written_leave_nothing(tmp_path):
     with pytest.raises(FleetError, match="not written"):
         alerts.write_metrics(tmp_path / "driftwatch.prom", "a 1\n")
     assert [one.name for one in tmp_path.iterdir()] == ["driftwatch.prom"]
+
+
+def test_metrics_in_a_folder_that_is_a_file_are_told(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FleetError, match="not written"):
+        alerts.write_metrics(tmp_path / "file" / "driftwatch.prom", "a 1\n")
 
 
 @pytest.mark.parametrize(("mode", "text"), [(0o644, b"key"), (0o600, b"\n")])

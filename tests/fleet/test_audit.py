@@ -14,8 +14,10 @@ from driftwatch.fleet.audit import Answered, Audit
 from driftwatch.fleet.seen import CROWD, differing
 from driftwatch.fleet.told import UNREACHABLE, Told
 from driftwatch.model import ProbeResult
+from driftwatch.report.audit import text
 from driftwatch.report.audit.night import Night
-from tests.explain.cases import package, snapshot
+from driftwatch.report.page import Page
+from tests.explain.cases import package, snapshot, unknown
 
 EMPTY = Night("@good", "2026-03-02T02:00:00Z", 1.0, (), (), "", 0)
 BOOT = ("kernel/boot_id",)
@@ -135,3 +137,20 @@ def test_a_crowd_of_differences_has_one_key_that_moves_with_any_of_them():
     assert (len(small.keys), list(large.keys)) == (CROWD, ["sources/sglang/files"])
     assert large.keys != moved(CROWD + 1, "c").keys
     assert large.without(set(large.keys.values())).changes == ()
+
+
+def test_a_host_whose_comparison_fails_is_an_open_question_that_is_new_each_night():
+    audit = Audit(lambda *_: None)
+    audit.take_failed(Answered("a", GOOD, 1.0, "a@last", GOOD, "a@good"), "driftwatch itself failed (KeyError: 'x')")
+    night = audit.night(replace(EMPTY, only_new=True))
+    assert (night.word, night.exit_code, night.ways[0].silent[0].reason) == ("UNKNOWN", 3, "driftwatch itself failed (KeyError: 'x')")
+    assert "the comparison: error: driftwatch itself failed (KeyError: 'x')" in text.render(night, Page(width=160))
+
+
+@pytest.mark.parametrize(("path", "status", "ignored", "silent"), [
+    ("containers", "error", (), ["containers"]), ("containers", "denied", (), []), ("containers", "error", ("containers",), []),
+    ("services/docker/active", "error", (), []),
+])
+def test_a_topic_that_failed_on_both_nights_is_not_the_same(path, status, ignored, silent):
+    down = snapshot({path: unknown(status, "the daemon is down"), **package("torch", "2.9.1")})
+    assert [one.what for one in differing(down, down, ignored).silent] == silent

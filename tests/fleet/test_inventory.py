@@ -131,6 +131,26 @@ def test_ssh_configs_names_are_those_without_a_pattern_and_includes_are_followed
     assert [one.name for one in read_source(f"ssh-config:{tmp_path / 'config'}")] == ["gpu-a", "gpu-b", "gpu-c"]
 
 
+def test_ssh_configs_words_may_stand_in_quotes_and_a_relative_include_stands_beside_the_users_own_file(tmp_path):
+    (tmp_path / "conf.d").mkdir()
+    for name, text in (("config", 'Include "conf.d/a file"\n'), ("conf.d/a file", "Include=more # isn't it\nHost b # of Tom's\n"), ("more", '\thost\t"c" d\n')):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert [one.name for one in read_source(f"ssh-config:{tmp_path / 'config'}")] == ["c", "d", "b"]
+
+
+def test_a_quote_that_is_not_closed_in_an_ssh_config_is_told_with_its_line(tmp_path):
+    (tmp_path / "config").write_text('\nHost "a b\n', encoding="utf-8")
+    with pytest.raises(FleetError) as refused:
+        read_source(f"ssh-config:{tmp_path / 'config'}")
+    assert refused.value.where == f"{tmp_path / 'config'}, line 2"
+
+
+@pytest.mark.parametrize("source", ["ssh-config:~nosuchuser/config", "list:~nosuchuser/hosts", "ansible:~nosuchuser/hosts.ini"])
+def test_a_home_that_there_is_not_is_told(source):
+    with pytest.raises(FleetError, match="no home folder ~nosuchuser"):
+        read_source(source)
+
+
 def test_an_ssh_config_that_includes_itself_is_refused(tmp_path):
     (tmp_path / "config").write_text("Include config\n", encoding="utf-8")
     with pytest.raises(FleetError, match="deeper"):

@@ -148,6 +148,11 @@ int nvmlDeviceGetUtilizationRates(void *h, unsigned *pair) {
     DEV(nvmlDeviceGetUtilizationRates); pair[0] = (unsigned)given("nvmlDeviceGetUtilizationRates", i, 0); pair[1] = 0; return 0;
 }
 int nvmlDeviceGetVbiosVersion(void *h, char *b, unsigned n) { DEV(nvmlDeviceGetVbiosVersion); return str(b, n, "98.02.81.00.07"); }
+struct licenses { int may; unsigned count; struct { unsigned code, state; char info[128], name[128]; unsigned on, year; unsigned short rest[5]; char status; } of[3]; };
+int nvmlDeviceGetGridLicensableFeatures_v4(void *h, struct licenses *l) {
+    DEV(nvmlDeviceGetGridLicensableFeatures_v4); u64 told = given("nvmlDeviceGetGridLicensableFeatures_v4", i, 2); memset(l, 0, sizeof *l);
+    l->may = told != 2; l->count = l->may ? 2 : 0; l->of[1].state = (unsigned)told; return 0; /* 2: a GPU that needs no license */
+}
 int nvmlDeviceGetTemperature(void *h, int s, unsigned *v) {
     (void)s; DEV(nvmlDeviceGetTemperature); *v = (unsigned)given("nvmlDeviceGetTemperature", i, 45); return 0;
 }

@@ -111,6 +111,7 @@ C = explanation(
                 Term("the module on disk is 550.107.02 too: only a reload or a reboot is missing", 0.5, ("driver/on_disk/version",)),
                 Term("why the good server could still start is not known", 0.0, ()),
             ),
+            is_one_host=True,
             commands=(
                 Command("confirm", "cat /sys/module/nvidia/version; readlink -f /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"),
                 Command("try", "rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia", "as root, with no GPU process left; or reboot"),

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from driftwatch.store import document, durable
+from driftwatch.store import document, durable, nights
 from driftwatch.store.errors import StoreError
 from driftwatch.store.files import FileStore
+from driftwatch.store.known_digests import load_known
+from driftwatch.store.labels import label_history, label_names, load_label
 from driftwatch.store.names import parse_file_name, slug
 
 WRITER = """
@@ -102,6 +104,30 @@ def test_a_store_that_others_may_write_into_is_refused_and_the_snapshot_kept(sto
     assert refused.value.code == 4
     assert "chmod go-w" in refused.value.do
     Path(refused.value.do.rpartition(" ")[2]).unlink()
+
+
+@pytest.fixture
+def barred(store, snapshot):
+    """Return a store with a snapshot, in folders that may not be looked into."""
+    store.save(snapshot())
+    mode, is_root = store.root.parent.stat().st_mode, os.geteuid() == 0
+    store.root.parent.chmod(0o700 if is_root else 0)
+    if is_root:
+        os.seteuid(65534)
+    yield store
+    if is_root:
+        os.seteuid(0)
+    store.root.parent.chmod(mode)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda store: store.hosts(), lambda store: store.entries("gpu-a"), lambda store: store.removals("gpu-a"), lambda store: store.admit(store.root),
+    lambda store: label_names(store, "gpu-a"), lambda store: label_history(store, "gpu-a"), lambda store: load_label(store, "gpu-a", "good"),
+    lambda store: nights.runs(store.root), lambda store: nights.load_told(store.root, "gpu-a"), lambda store: load_known(store, "gpu-a"),
+])
+def test_a_store_that_may_not_be_looked_into_is_told_whatever_is_asked_of_it(barred, ask):
+    with pytest.raises(StoreError, match="cannot be read: permission denied"):
+        ask(barred)
 
 
 def test_eight_writers_at_once_lose_nothing(store):

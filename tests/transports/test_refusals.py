@@ -43,13 +43,13 @@ def test_a_hostile_host_among_good_ones_starts_nothing(run):
 def test_an_unknown_scheme_lists_the_known_ones(run):
     code, said = run("telnet://gpu-a")
     assert code == 2
-    assert 'no transport is called "telnet"; there are: ssh, ' in said
+    assert 'no transport is called "telnet"\n    do: one of: ssh, ' in said
 
 
 def test_an_ssh_option_of_the_file_that_is_none_starts_nothing(run):
     code, said = run("gpu-a", config='[ssh]\noptions = ["Port=22\\nProxyCommand=touch PWNED"]\n')
     assert code == 2
-    assert r'"Port=22\nProxyCommand=touch PWNED" is no ssh option: write Name=value on one line' in said
+    assert r'"Port=22\nProxyCommand=touch PWNED" is no ssh option' + "\n    do: write Name=value on one line" in said
 
 
 def _load(folder: Path, text: str):

@@ -70,11 +70,10 @@ def _turbo(host: Host) -> Iterator[Fact]:
 
 def _of_each(host: Host) -> Iterator[Fact]:
     names = host.try_list(TOP)
-    if isinstance(names, Unknown):
-        yield "cpu/governor", names
-    folders = ["%s/%s/cpufreq" % (TOP, name) for name in names or () if re.match(r"cpu\d+\Z", name)] if isinstance(names, list) else []
+    folders = [] if isinstance(names, Unknown) else ["%s/%s/cpufreq" % (TOP, name) for name in names or () if re.match(r"cpu\d+\Z", name)]
     for path, file in OF_EACH:
-        values = [value for value in (host.try_read("%s/%s" % (folder, file)) for folder in folders) if value is not None]
+        told = [names] if isinstance(names, Unknown) else [host.try_read("%s/%s" % (folder, file)) for folder in folders]
+        values = [value for value in told if value is not None]
         if values:
             yield "cpu/" + path, _together(values)
 
@@ -93,8 +92,7 @@ def _together(values: List[Any]) -> Any:
 
 def _listed(host: Host, folder: str, pattern: str, path: str, file: str) -> Iterator[Fact]:
     """Yield what a file below each matching entry of a folder says, under a path made of the entry's name."""
-    names = host.try_list(folder)
-    for name in names if isinstance(names, list) else ():
+    for name in (yield from host.names_in(folder, path.rpartition("/")[0])):
         match = re.match(pattern, name)
         text = host.try_read("%s/%s%s" % (folder, name, file)) if match else None
         if match and text is not None:

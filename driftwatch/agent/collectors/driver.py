@@ -83,7 +83,10 @@ def _why_none(host: Host) -> Optional[Unknown]:
     """Return why "not found" is no answer: inside a container the running kernel's modules cannot be seen. None where they can."""
     release = host.try_read("/proc/sys/kernel/osrelease")
     folder = "/lib/modules/" + release.strip() if isinstance(release, str) else "/lib/modules"
-    return None if host.try_list(folder) else Unknown("error", "the module on disk: %s, the running kernel's, is not here" % folder)
+    names = host.try_list(folder)
+    if isinstance(names, Unknown):
+        return names
+    return None if names else Unknown("error", "the module on disk: %s, the running kernel's, is not here" % folder)
 
 
 def parse_modinfo(ran: Ran) -> Any:

@@ -13,7 +13,7 @@ import re
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown
-from ..typed import Any, Iterator
+from ..typed import Any, Iterator, List
 
 DMI = "/sys/class/dmi/id/"
 GPUS = "/proc/driver/nvidia/gpus"
@@ -50,7 +50,7 @@ def _everything(host: Host) -> Iterator[Fact]:
 def _gsp(host: Host) -> Any:
     """Return the versions of the firmware that runs on the GPUs, "" where none runs, Unknown where one GPU's file cannot be read."""
     names = host.try_list(GPUS)
-    texts = [host.try_read("%s/%s/information" % (GPUS, address)) for address in names] if isinstance(names, list) else [names]
+    texts: List[Any] = [names] if isinstance(names, Unknown) else [host.try_read("%s/%s/information" % (GPUS, address)) for address in names or ()]
     refused = next((text for text in texts if isinstance(text, Unknown)), None)
     return refused or ", ".join(sorted({parse_gsp(text) for text in texts if text is not None} - {""}))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ..host import Host
 from ..pci_texts import numbered
-from ..probe import Fact, Probe, Unknown, fact_path
+from ..probe import Fact, Probe, Unknown, fact_path, part
 from ..typed import Any, Iterator, List, Tuple
 
 TOP = "/sys/class/infiniband"
@@ -34,7 +34,10 @@ def collect(host: Host) -> Iterator[Fact]:
     adapters = host.list(TOP)
     for adapter in adapters:
         yield from _adapter(host, adapter)
-    ports = [port for adapter in adapters for port in _ports(host, adapter)]
+    ports: List[Tuple[str, str]] = []
+    for adapter in adapters:
+        top = fact_path("infiniband", adapter, "ports")
+        ports += [(top + "/" + part(name), "%s/%s/ports/%s" % (TOP, adapter, name)) for name in (yield from host.names_in("%s/%s/ports" % (TOP, adapter), top))]
     for path, folder in ports:
         for name in PORT:
             yield from _told(path + "/" + name, host.try_read(folder + "/" + name))
@@ -46,17 +49,12 @@ def _adapter(host: Host, adapter: str) -> Iterator[Fact]:
     top = fact_path("infiniband", adapter)
     for name, file in SAYS:
         yield from _told(top + "/" + name, host.try_read("%s/%s/%s" % (TOP, adapter, file)))
-    if host.attempt(host.exists, "%s/%s/device" % (TOP, adapter)) is True:
-        yield top + "/pci", host.real("%s/%s/device" % (TOP, adapter)).rpartition("/")[2]
+    there = host.attempt(host.exists, "%s/%s/device" % (TOP, adapter))
+    if there:
+        yield top + "/pci", there if isinstance(there, Unknown) else host.real("%s/%s/device" % (TOP, adapter)).rpartition("/")[2]
     node = host.try_read("%s/%s/device/numa_node" % (TOP, adapter))
-    for value in numbered(node) if isinstance(node, str) else ():
+    for value in numbered(node) if isinstance(node, str) else [node] if node is not None else []:
         yield top + "/numa_node", value
-
-
-def _ports(host: Host, adapter: str) -> List[Tuple[str, str]]:
-    folder = "%s/%s/ports" % (TOP, adapter)
-    names = host.try_list(folder)
-    return [(fact_path("infiniband", adapter, "ports", name), folder + "/" + name) for name in names] if isinstance(names, list) else []
 
 
 def _told(path: str, text: Any) -> Iterator[Fact]:
@@ -67,13 +65,13 @@ def _told(path: str, text: Any) -> Iterator[Fact]:
 
 def _counters(host: Host, path: str, folder: str) -> Iterator[Fact]:
     for kind, names in COUNTERS:
-        there = host.try_list(folder + "/" + kind)
-        for name in names if isinstance(there, list) else ():
-            text = host.try_read("%s/%s/%s" % (folder, kind, name)) if name in there else None
+        there = yield from host.names_in(folder + "/" + kind, path + "/counters")
+        for name in (one for one in names if one in there):
+            text = host.try_read("%s/%s/%s" % (folder, kind, name))
             if text is not None:
                 yield "%s/counters/%s" % (path, name), int(text) if isinstance(text, str) and text.strip().isdigit() else text
 
 
 PROBES = (Probe(
-    "infiniband", collect, deadline_s=10.0, tells=("infiniband", "infiniband/*"), volatile=("infiniband/*/ports/*/counters/*",),
+    "infiniband", collect, deadline_s=10.0, tells=("infiniband", "infiniband/*"), volatile=("infiniband/*/ports/*/counters", "infiniband/*/ports/*/counters/*"),
     reads="/sys/class/infiniband: adapters, ports, counters"),)

@@ -84,6 +84,8 @@ def _reboot(host: Host) -> Iterator[Fact]:
     if True in is_required:
         text = host.try_read("/run/reboot-required.pkgs")
         yield "kernel/reboot_required", sorted(set(text.split())) if isinstance(text, str) else text or []
+    elif any(is_required):
+        yield "kernel/reboot_required", next(filter(None, is_required))
 
 
 PROBES = (

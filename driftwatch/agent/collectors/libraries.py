@@ -24,15 +24,15 @@ from ..probe import Fact, Probe, Unknown, fact_path
 from ..process_facts import Look
 from ..processes_seen import Seen, survey
 from ..serving import Server, servers_among
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from ..typed import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Regex, Set, Tuple
 
-FAMILIES = re.compile(r"lib(nccl|cudart|cudnn|cublas|nvrtc|nvshmem|nvjitlink|cusparse|cufft|cupti|torch_cuda|torch_cpu|c10|stdc\+\+|gomp|ibverbs)")
+FAMILIES = Regex(r"lib(nccl|cudart|cudnn|cublas|nvrtc|nvshmem|nvjitlink|cusparse|cufft|cupti|torch_cuda|torch_cpu|c10|stdc\+\+|gomp|ibverbs)")
 WHOLE = ("libcudnn", "libcublas", "libnvrtc", "libnvshmem")
-NAMED = re.compile(r"(\w+_SO_PATH|LD_PRELOAD)\Z")
+NAMED = Regex(r"(\w+_SO_PATH|LD_PRELOAD)\Z")
 NOT_RUNNING = Unknown("not_recorded", "no server runs: its libraries and its variables cannot be seen")
 NOT_MAPPED = Unknown("not_recorded", "no process of a server told any library that it maps")
 LARGEST = 1 << 30
-_VERSION = re.compile(r"\.so\.(\d+\.\d+[\d.]*)(?: \(deleted\))?\Z")
+_VERSION = Regex(r"\.so\.(\d+\.\d+[\d.]*)(?: \(deleted\))?\Z")
 
 
 class Sight(NamedTuple):
@@ -46,15 +46,19 @@ class Sight(NamedTuple):
 def collect(host: Host) -> Iterator[Fact]:
     """Yield each family that the running servers map, then what their variables name and what was put beside; those files are hashed, smallest first."""
     look = Look(host)
-    servers = _servers(host)
-    yield from _mapped(host, [Sight(server.name, role, look.libraries(seen)) for server in servers for role, seen in _processes(server)])
-    environs = [look.environ(seen) for server in servers for _, seen in [*_processes(server), ("", server.tracker)] if seen]
+    seen = host.attempt(lambda: list(survey(host)))
+    servers = [] if isinstance(seen, Unknown) else servers_among(seen or [])
+    sights = [Sight(server.name, role, look.libraries(one)) for server in servers for role, one in _processes(server)]
+    yield from [("libraries", seen)] if isinstance(seen, Unknown) else _mapped(host, sights)
+    environs = [look.environ(one) for server in servers for _, one in [*_processes(server), ("", server.tracker)] if one]
     variables = [told for told in environs if isinstance(told, dict)]
     unread = [told for told in environs if isinstance(told, Unknown)]
     if unread and not variables:
         yield from (("libraries/" + name, unread[0]) for name in ("named", "sideloaded"))
-    wanted = [(fact_path("libraries", "named", name, path), path) for name, path in sorted(_named(host, variables))]
-    wanted += [(fact_path("libraries", "sideloaded", path), path) for path in _sideloaded(host, variables)]
+    named = yield from _named(host, variables)
+    sideloaded = yield from _sideloaded(host, variables)
+    wanted = [(fact_path("libraries", "named", name, path), path) for name, path in sorted(named)]
+    wanted += [(fact_path("libraries", "sideloaded", path), path) for path in sideloaded]
     for top, path in sorted(wanted, key=lambda one: _size(host, one[1])):
         yield top, _file(host, path)
 
@@ -83,11 +87,6 @@ def _mapped(host: Host, sights: List[Sight]) -> Iterator[Fact]:
 def _whole(name: str) -> str:
     """Return the family that a part of one belongs to."""
     return next((whole for whole in WHOLE if name.startswith(whole)), name)
-
-
-def _servers(host: Host) -> List[Server]:
-    seen = host.attempt(lambda: list(survey(host)))
-    return servers_among(seen) if isinstance(seen, list) else []
 
 
 def _processes(server: Server) -> List[Tuple[str, Seen]]:
@@ -141,27 +140,29 @@ def collect_native(host: Host) -> Iterator[Fact]:
         yield "native/installed", refused[0]
 
 
-def _named(host: Host, environs: List[Dict[str, str]]) -> Set[Tuple[str, str]]:
-    """Return (variable, path) of each library that a server's environment, or the whole host's loader, is told to take."""
+def _named(host: Host, environs: List[Dict[str, str]]) -> Generator[Fact, None, Set[Tuple[str, str]]]:
+    """Return (variable, path) of each library that a server's environment, or the whole host's loader, is told to take; yield what cannot be read of it."""
     found = {(name, path) for variables in environs for name, value in variables.items() if NAMED.match(name)
              for path in (re.split(r"[\s:]+", value) if name == "LD_PRELOAD" else [value])}
     everywhere = host.try_read("/etc/ld.so.preload")
+    if isinstance(everywhere, Unknown):
+        yield "libraries/named/ld.so.preload", everywhere
     found |= {("ld.so.preload", path) for path in everywhere.split()} if isinstance(everywhere, str) else set()
     return {(name, path) for name, path in found if path}
 
 
-def _sideloaded(host: Host, environs: List[Dict[str, str]]) -> List[str]:
-    """Return each libnccl below the configuration folders of the users who serve and of the one who looks."""
+def _sideloaded(host: Host, environs: List[Dict[str, str]]) -> Generator[Fact, None, List[str]]:
+    """Return each libnccl below the configuration folders of the users who serve and of the one who looks; yield that there may be more."""
     own = host.attempt(host.environ)
     everyone = [*environs, *([own] if isinstance(own, dict) else [])]
     tops = {variables["HOME"] + "/.config/vllm" for variables in everyone if variables.get("HOME", "").startswith("/")}
     tops |= {variables["VLLM_CONFIG_ROOT"] for variables in everyone if variables.get("VLLM_CONFIG_ROOT", "").startswith("/")}
     found = []
     for top in sorted(tops):
-        for build in host.try_list(top + "/nccl") or () if host.attempt(host.exists, top + "/nccl") is True else ():
+        for build in (yield from host.names_in(top + "/nccl", "libraries/sideloaded")):
             folder = "%s/nccl/%s" % (top, build)
-            names = host.try_list(folder)
-            found += ["%s/%s" % (folder, name) for name in (names if isinstance(names, list) else ()) if name.startswith("libnccl")]
+            names = yield from host.names_in(folder, "libraries/sideloaded")
+            found += ["%s/%s" % (folder, name) for name in names if name.startswith("libnccl")]
     return found
 
 

@@ -57,7 +57,7 @@ def _devices(host: Host) -> List[Device]:
     for address in host.list(DEVICES):
         names = _names(host, address)
         kind = kind_of(str(names["class"]), str(names["vendor"]))
-        if kind and host.attempt(host.link, "%s/%s/physfn" % (DEVICES, address)) is None:
+        if kind and not isinstance(host.attempt(host.link, "%s/%s/physfn" % (DEVICES, address)), str):
             found.append(Device(address, kind, names, _upstream(host, address)))
     return found
 

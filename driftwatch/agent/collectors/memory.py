@@ -12,19 +12,21 @@
 | memory/free_blocks/NODE/ZONE (volatile) | free blocks of 1, 2, 4 … pages: how broken up free memory is |
 | swap/DEVICE | {"type", "size_kib", "priority"} |
 | swap/zswap | Y or N |
+
+``memory/hugepages``, ``memory/nodes``, ``memory/events``, ``memory/free_blocks`` and ``swap`` are unknown as a whole where they cannot be read.
 """
 from __future__ import annotations
 
 import re
 
 from ..host import Host
-from ..probe import Fact, Probe, Unreadable, fact_path
-from ..typed import Any, Dict, Iterator, List
+from ..probe import Fact, Probe, Unknown, Unreadable, fact_path
+from ..typed import Any, Dict, Generator, Iterator, List, Regex
 
 HUGE = "/sys/kernel/mm/hugepages"
 NODES = "/sys/devices/system/node"
 OF_HUGE = (("total", "nr_hugepages"), ("free", "free_hugepages"), ("reserved", "resv_hugepages"), ("surplus", "surplus_hugepages"))
-EVENTS = re.compile(
+EVENTS = Regex(
     r"^(pswpin|pswpout|pgmajfault|allocstall\w*|compact_stall|compact_fail|thp_fault_fallback|numa_miss|numa_foreign|numa_pages_migrated|cma_alloc_fail"
     r"|drop_pagecache) (\d+)$", re.MULTILINE)
 
@@ -39,16 +41,23 @@ def collect(host: Host) -> Iterator[Fact]:
     yield from _huge(host)
     yield from _nodes(host)
     yield from _swap(host)
-    for name, count in EVENTS.findall(stat) if isinstance(stat, str) else ():
+    for name, count in EVENTS.findall((yield from _text("memory/events", stat))):
         yield "memory/events/" + name, int(count)
-    blocks = host.try_read("/proc/buddyinfo")
-    for (node, zone), counts in parse_buddyinfo(blocks).items() if isinstance(blocks, str) else ():
+    blocks = yield from _text("memory/free_blocks", host.try_read("/proc/buddyinfo"))
+    for (node, zone), counts in parse_buddyinfo(blocks).items():
         yield fact_path("memory", "free_blocks", node, zone), counts
 
 
 def _told(path: str, value: Any) -> Iterator[Fact]:
     if value is not None:
         yield path, value
+
+
+def _text(path: str, answer: Any) -> Generator[Fact, None, str]:
+    """Return a text, "" for a file that is not there; yield that what ``path`` tells is unknown where it could not be read."""
+    if isinstance(answer, Unknown):
+        yield path, answer
+    return answer if isinstance(answer, str) else ""
 
 
 def parse_oom_kills(text: str) -> Any:
@@ -72,8 +81,7 @@ def parse_buddyinfo(text: str) -> Dict[Any, List[int]]:
 
 
 def _huge(host: Host) -> Iterator[Fact]:
-    sizes = host.try_list(HUGE)
-    for size in sizes if isinstance(sizes, list) else ():
+    for size in (yield from host.names_in(HUGE, "memory/hugepages")):
         for name, file in OF_HUGE:
             text = host.try_read("%s/%s/%s" % (HUGE, size, file))
             number = int(text) if isinstance(text, str) and text.strip().isdigit() else None if isinstance(text, str) else text
@@ -81,8 +89,7 @@ def _huge(host: Host) -> Iterator[Fact]:
 
 
 def _nodes(host: Host) -> Iterator[Fact]:
-    names = host.try_list(NODES)
-    for name in names if isinstance(names, list) else ():
+    for name in (yield from host.names_in(NODES, "memory/nodes")):
         text = host.try_read("%s/%s/meminfo" % (NODES, name)) if re.match(r"node\d+\Z", name) else None
         if not isinstance(text, str):
             yield from _told("memory/nodes/" + name[4:], text)
@@ -92,10 +99,7 @@ def _nodes(host: Host) -> Iterator[Fact]:
 
 
 def _swap(host: Host) -> Iterator[Fact]:
-    text = host.try_read("/proc/swaps")
-    if not isinstance(text, str):
-        yield from _told("swap", text)
-        text = ""
+    text = yield from _text("swap", host.try_read("/proc/swaps"))
     for device, kind, size, priority in re.findall(r"^(\S+)\s+(\S+)\s+(\d+)\s+\d+\s+(-?\d+)$", text, re.MULTILINE):
         yield fact_path("swap", device), {"type": kind, "size_kib": int(size), "priority": int(priority)}
     zswap = host.try_read("/sys/module/zswap/parameters/enabled")
@@ -106,4 +110,4 @@ PROBES = (Probe(
     "memory", collect, deadline_s=5.0, tells=("memory/*", "swap", "swap/*"),
     reads="/proc/vmstat, /proc/swaps, /proc/buddyinfo, meminfo and huge pages of each NUMA node",
     volatile=("memory/hugepages/*/free", "memory/hugepages/*/reserved", "memory/hugepages/*/surplus", "memory/nodes/*/free_kib", "memory/nodes/*/cache_kib",
-              "memory/events/*", "memory/free_blocks/*")),)
+              "memory/events", "memory/events/*", "memory/free_blocks", "memory/free_blocks/*")),)

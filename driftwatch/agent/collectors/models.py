@@ -139,11 +139,11 @@ def parse_mount(text: str, path: str) -> str:
 
 def _told(top: str, found: Dict[str, Any]) -> Iterator[Fact]:
     """Yield the facts of a folder; of one that was not looked at to its end, what was not found is unknown."""
-    cut = Unknown("timeout", "%s: not all was looked at: %s" % (found["folder"], found.get("cut")))
+    cut = Unknown(found.get("status", "timeout"), "%s: not all was looked at: %s" % (found["folder"], found.get("cut")))
     yield top + "/folder", found["folder"]
     for name, key in (("revision", "revision"), ("snapshots", "snapshots"), ("unfinished_downloads", "unfinished"), ("weights_index", "index")):
         if found.get(key):
-            yield "%s/%s" % (top, name), found[key]
+            yield "%s/%s" % (top, name), Unknown(*found[key]) if key == "unfinished" and not isinstance(found[key], int) else found[key]
     for name, key in (("config", "config"), ("settings", "settings"), ("remote_code", "code"), ("weights", "weights")):
         if found.get("cut"):
             yield "%s/%s" % (top, name), cut

@@ -16,7 +16,7 @@ import re
 
 from ..host import Host
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
-from ..typed import Any, Dict, Iterator, List, NamedTuple, Regex, Tuple
+from ..typed import Any, Dict, Iterator, List, NamedTuple, Optional, Regex, Tuple
 
 STACK = Regex(
     r"(?:nvidia|nv_peer|gdrdrv|nouveau|nova|amdgpu|ib_|iw_|rdma|mlx|mst_|rpcrdma|irdma|bnxt|efa|gpu|xpmem|knem|vfio|nvme|nfs|lustre|lnet|ceph|wekafs|beegfs|fuse|overlay|ipmi|iommu)")
@@ -43,10 +43,10 @@ def collect(host: Host) -> Iterator[Fact]:
     if isinstance(text, Unknown):
         yield "modules", text
         yield "modules_other", text
-    for module in listed + _built_in(host, listed):
-        if STACK.match(module.name):
-            yield from _one(host, module)
-    yield from _configured(host)
+    stack = [one for one in listed + _built_in(host, listed) if STACK.match(one.name)]
+    for module in stack:
+        yield from _one(host, module)
+    yield from _configured(host, [one.name for one in stack])
     if listed:
         yield "modules_other", [one.name for one in listed if not STACK.match(one.name)]
 
@@ -99,16 +99,17 @@ def parse_params(text: str) -> Dict[str, str]:
     return {name: value.strip().strip('"') for name, value in re.findall(r"^(\w+): *(.*)$", text, re.MULTILINE)}
 
 
-def _configured(host: Host) -> Iterator[Fact]:
+def _configured(host: Host, loaded: List[str]) -> Iterator[Fact]:
+    """Yield what is ordered for each module; where a file or a folder cannot be read, that it is unknown of these and of those that are loaded."""
     orders: Dict[str, List[str]] = {}
+    refused: Optional[Unknown] = None
     for path, names in _config_files(host):
         text = names if isinstance(names, Unknown) else host.try_read(path)
-        if isinstance(text, Unknown):
-            host.notes.append(text.reason)
+        refused = text if isinstance(text, Unknown) else refused
         for name, order in parse_modprobe(text) if isinstance(text, str) else ():
             orders.setdefault(name, []).append(order)
-    for name in sorted(orders):
-        yield fact_path("modules", name, "configured"), orders[name]
+    for name in sorted({*orders, *(loaded if refused else ())}):
+        yield fact_path("modules", name, "configured"), refused or orders[name]
 
 
 def _config_files(host: Host) -> List[Tuple[str, Any]]:

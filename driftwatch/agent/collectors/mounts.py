@@ -7,6 +7,7 @@ source tree, log, home, temporary folder, /dev/shm.
 |---|---|
 | mounts/PATH/{type, source} | the file system, and the device or server it comes from |
 | mounts/PATH/options | of the mount and of the file system; without an overlay's own folders |
+| mounts/PATH/read_ahead_kib | how much the kernel reads ahead, where the mount has a setting of its own |
 | mounts/PATH/holds (volatile: it depends on what runs) | what lies on it: model, hf_cache, venv, source, log, home, folder, cache, temporary, shm |
 | mounts/PATH/fuse_waiting (volatile) | requests that its FUSE server has not answered |
 """
@@ -30,6 +31,9 @@ def collect(host: Host) -> Iterator[Fact]:
         yield top + "/type", mount.kind
         yield top + "/source", mount.source
         yield top + "/options", mount.options
+        ahead = host.try_read("/sys/class/bdi/%s/read_ahead_kb" % mount.device)
+        if ahead is not None:
+            yield top + "/read_ahead_kib", int(ahead) if isinstance(ahead, str) and ahead.strip().isdigit() else ahead
         if mount.holds:
             yield top + "/holds", mount.holds
         if mount.kind.startswith("fuse"):
@@ -45,5 +49,5 @@ def _waiting(host: Host, mount: Mount) -> object:
 
 PROBES = (Probe(
     "mounts", collect, deadline_s=5.0, tells=("mounts/*",), volatile=("mounts/*/fuse_waiting", "mounts/*/holds"), needs_targets=True,
-    reads="/proc/self/mountinfo, /sys/fs/fuse/connections; links on the way to the paths that matter",
+    reads="/proc/self/mountinfo, /sys/class/bdi, /sys/fs/fuse/connections; links on the way to the paths that matter",
     root_shows="FUSE waiting counts, places of servers of other users"),)

@@ -37,7 +37,7 @@ def _is_kept(host: Host, folder: str) -> bool:
     where = host.attempt(host.real, folder)
     is_made_by_software = isinstance(where, str) and "/devices/virtual/" in where
     names = host.try_list(folder)
-    return not (isinstance(names, list) and (not names or (is_made_by_software and "bonding" not in names))) and names is not None
+    return isinstance(names, Unknown) or bool(names and not (is_made_by_software and "bonding" not in names))
 
 
 def _interface(host: Host, top: str, folder: str) -> Iterator[Fact]:
@@ -48,8 +48,9 @@ def _interface(host: Host, top: str, folder: str) -> Iterator[Fact]:
         text = host.try_read(folder + "/" + name)
         if text is not None:
             yield top + "/" + name, int(text) if isinstance(text, str) and text.strip().isdigit() else text
-    if host.attempt(host.exists, folder + "/device") is True:
-        yield top + "/pci", _card(host.real(folder + "/device"))
+    there = host.attempt(host.exists, folder + "/device")
+    if there:
+        yield top + "/pci", there if isinstance(there, Unknown) else _card(host.real(folder + "/device"))
     speed = host.try_read(folder + "/speed") if not isinstance(state, str) or state.strip() != "down" else None
     if speed is not None:
         yield top + "/speed_mbps", _speed(folder, speed)

@@ -10,6 +10,7 @@ KEY is a GPU's UUID, or ``index-N`` where it tells none. A fact that is not told
 | driver/version, cuda/driver | of the running driver; the newest CUDA that it serves, such as 12.8 |
 | gpus/count | GPUs that NVML counts, lost ones too |
 | gpus/KEY/{name,pci,vbios,compute_mode,persistence} | ``pci`` as the kernel writes it; persistence is Enabled or Disabled |
+| gpus/KEY/license | where a license may be needed (virtual GPUs): Licensed or Unlicensed, without its end |
 | gpus/KEY/compute_capability | such as 9.0; nvidia-smi -q -x of most drivers does not tell it |
 | gpus/KEY/memory_{total,used,free,reserved}_mib | used and free are volatile |
 | gpus/KEY/memory_api | who told it: v2 and nvidia-smi (if ``reserved`` is told) do not count reserved memory as used, v1 does |
@@ -165,9 +166,7 @@ def _not_started(host: Host, code: int, said: str) -> Iterator[Fact]:
 
 def _kernel_gpus(host: Host) -> List[Tuple[str, Optional[str], Optional[str]]]:
     """Return PCI address, UUID and name of each GPU that the kernel lists."""
-    listed = host.try_list(KERNEL_LIST)
-    addresses = listed if isinstance(listed, list) else []
-    texts = [(address, host.try_read("%s/%s/information" % (KERNEL_LIST, address))) for address in addresses]
+    texts = [(address, host.try_read("%s/%s/information" % (KERNEL_LIST, address))) for address in host.noted_names(KERNEL_LIST)]
     return [(pci_address(address), *parse_information(text if isinstance(text, str) else "")) for address, text in texts]
 
 

@@ -183,7 +183,7 @@ def _kind(host: Host, path: str, name: str) -> Any:
     if stat.kind != "dir":
         return "module" if name.endswith(".py") else "extension module" if name.endswith(".so") else ""
     inside = host.try_list(path)
-    if not isinstance(inside, list):
+    if inside is None or isinstance(inside, Unknown):
         return inside
     return "package" if "__init__.py" in inside else "folder without __init__.py" if set(inside) - {"__pycache__"} else "empty folder"
 

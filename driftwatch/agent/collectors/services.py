@@ -1,4 +1,4 @@
-"""Services of the GPU, container and network stack and those that the site itself made, as systemd tells them. Starts and stops nothing.
+"""Services of the GPU, container and network stack, of the clock, and those that the site itself made, as systemd tells them. Starts and stops nothing.
 
 | path | what |
 |---|---|
@@ -6,10 +6,12 @@
 | services/NAME/sub | its SubState: running, dead, exited, auto-restart … |
 | services/NAME/exit | exit code of its main process |
 | services/NAME/since (volatile) | when it became active, ISO 8601 in UTC |
-| services/NAME/unit/WORD | what its unit file and drop-ins in /etc/systemd/system order: limits, commands, user, order of start … |
+| services/NAME/unit/WORD | what its unit file and drop-ins in /etc/systemd/system order: limits, commands, user, order of start, what it hides … |
 | services/NAME/env/VARIABLE | listed variables that they set |
 | services/NAME/env_left_out | the names of the others that they set |
 | services/NAME/said | of a unit of the driver that is not well: the last lines of its journal that tell why, without times |
+
+``services`` as a whole is unknown where /etc/systemd/system cannot be listed: there may be more, and what units order is not known.
 """
 from __future__ import annotations
 
@@ -18,16 +20,17 @@ import re
 from ..host import Host, Ran, Stat
 from ..probe import Absent, Fact, Probe, Unknown, Unreadable, fact_path
 from ..process_facts import names_left_out
-from ..typed import Any, Dict, Iterator, List
+from ..typed import Any, Dict, Generator, Iterator, List, Regex
 from ..unit_files import parse_moment, parse_show, parse_unit
 
 SHOW = ["systemctl", "show", "-p", "ActiveState,SubState,ExecMainStatus,ActiveEnterTimestamp"]
 DRIVER = ("nvidia-persistenced", "nvidia-fabricmanager")
 SINGLE = ("nvidia-dcgm", "docker", "containerd", "openibd", "slurmd")
+BESIDE = ("nvidia-gridd", "rpc-statd", "rpcbind", "chrony", "chronyd", "systemd-timesyncd")  # licenses of virtual GPUs, locks of NFS, the clock
 FOLDER = "/etc/systemd/system"
 MOST_OWN = 12
 IN_UTC = {"TZ": "UTC"}
-TELLING = re.compile(r"error|fail|match|not |unable|refus|version|abort|denied", re.IGNORECASE)
+TELLING = Regex(r"error|fail|match|not |unable|refus|version|abort|denied", re.IGNORECASE)
 
 
 def collect(host: Host) -> Iterator[Fact]:
@@ -35,13 +38,20 @@ def collect(host: Host) -> Iterator[Fact]:
     states = _ask(host, DRIVER)
     for place, name in enumerate(DRIVER):
         yield from _one(host, name, states if isinstance(states, Unknown) else states[place])
-    files = _files(host)
-    own = [name for name, paths in files.items() if name not in SINGLE + DRIVER and paths[:1] == ["%s/%s.service" % (FOLDER, name)]][:MOST_OWN]
+    files = yield from _files(host)
+    own = [name for name, paths in files.items() if name not in SINGLE + DRIVER and any(_is_own(name, one) for one in paths[:1])][:MOST_OWN]
     for name in own + [name for name in files if name in SINGLE + DRIVER]:
         yield from _ordered(host, name, files[name])
-    for name in (*SINGLE, *own):
-        states = states if isinstance(states, Unknown) and states.status == "timeout" else _ask(host, (name,))
+    states = _unless_hung(host, states, BESIDE)
+    told = {} if isinstance(states, Unknown) else dict(zip(BESIDE, states))
+    for name in dict.fromkeys((*SINGLE, *own, *BESIDE)):
+        states = [told[name]] if name in told else _unless_hung(host, states, (name,))
         yield from _one(host, name, states if isinstance(states, Unknown) else states[0])
+
+
+def _unless_hung(host: Host, before: Any, names: Any) -> Any:
+    """Return the properties of some units; what was said before, where systemd did not answer that in time."""
+    return before if isinstance(before, Unknown) and before.status == "timeout" else _ask(host, names)
 
 
 def _ask(host: Host, names: Any) -> Any:
@@ -83,26 +93,38 @@ def parse_journal(ran: Ran) -> List[str]:
     return list(dict.fromkeys(line[:400] for line in lines if TELLING.search(line)))[-5:]
 
 
-def _files(host: Host) -> Dict[str, List[str]]:
-    """Return, by the name of a service, the unit file that the site made and its drop-ins, in the order in which systemd reads them."""
+def _files(host: Host) -> Generator[Fact, None, Dict[str, List[Any]]]:
+    """Return, by the name of a service, the unit file that the site made and its drop-ins, in systemd's order; Unknown for what cannot be looked at.
+
+    Where the folder of all of them cannot be listed, yield that what units order is unknown.
+    """
     entries = host.attempt(host.entries, FOLDER)
-    seen = entries if isinstance(entries, list) else []
-    host.notes += [one.reason for one in (entries, *(stat for _, stat in seen)) if isinstance(one, Unknown)]
-    found: Dict[str, List[str]] = {}
-    for entry, stat in sorted(((entry, stat) for entry, stat in seen if isinstance(stat, Stat)), key=lambda one: one[1].kind != "file"):
+    found: Dict[str, List[Any]] = {}
+    if isinstance(entries, Unknown):
+        yield "services", entries
+        return {name: [entries] for name in SINGLE + DRIVER}
+    for entry, stat in sorted(entries or (), key=lambda one: isinstance(one[1], Stat) and one[1].kind != "file"):
         name, _, ending = entry.partition(".service")
-        if "@" in name or not name:
+        if "@" in name or name in ("", entry) or ending not in ("", ".d"):
             continue
-        if ending == "" and stat.kind == "file" and entry != name:
+        if isinstance(stat, Unknown):
+            found.setdefault(name, []).append(stat)
+        elif ending == "" and stat.kind == "file":
             found.setdefault(name, []).append(FOLDER + "/" + entry)
-        elif ending == ".d" and stat.kind == "dir":
+        elif ending and stat.kind == "dir":
             names = host.try_list(FOLDER + "/" + entry)
-            found.setdefault(name, []).extend("%s/%s/%s" % (FOLDER, entry, one) for one in names or () if str(one).endswith(".conf"))
+            drop_ins: List[Any] = [names] if isinstance(names, Unknown) else ["%s/%s/%s" % (FOLDER, entry, one) for one in names or () if one.endswith(".conf")]
+            found.setdefault(name, []).extend(drop_ins)
     return found
 
 
-def _ordered(host: Host, name: str, paths: List[str]) -> Iterator[Fact]:
-    texts = [host.try_read(path) for path in paths]
+def _is_own(name: str, first: Any) -> bool:
+    """Tell whether the first file of a service makes it the site's own, or cannot be told."""
+    return isinstance(first, Unknown) or first == "%s/%s.service" % (FOLDER, name)
+
+
+def _ordered(host: Host, name: str, paths: List[Any]) -> Iterator[Fact]:
+    texts: List[Any] = [path if isinstance(path, Unknown) else host.try_read(path) for path in paths]
     refused = next((text for text in texts if isinstance(text, Unknown)), None)
     if refused is not None:
         yield fact_path("services", name, "unit"), refused
@@ -123,13 +145,13 @@ def _masked(host: Host, value: Any) -> Any:
     """Return a command line, or several, without secrets."""
     if isinstance(value, list):
         return [_masked(host, one) for one in value]
-    return " ".join(host.mask.arguments(value.split()))
+    return " ".join(host.mask.arguments(host.mask.text(value).split()))
 
 
 PROBES = (
     Probe(
         "services", collect, deadline_s=10.0, tells=("services", "services/*"), volatile=("services/*/since",),
-        reads="systemctl show of the driver's, container's, network's and the site's own units, /etc/systemd/system, the journal of a failed driver unit",
+        reads="systemctl show of the driver's, containers', network's and the site's own units, /etc/systemd/system, the journal of a failed driver unit",
         root_shows="the journal of failed units",
     ),
 )

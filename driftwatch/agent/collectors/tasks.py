@@ -41,14 +41,16 @@ def collect(host: Host) -> Iterator[Fact]:
         yield "tasks", hidden
     waiting: List[Waiting] = []
     ended: List[Seen] = []
+    refused: Optional[Unknown] = None
     processes = threads = 0
     for pid in host.pids() if host.exists("/proc") else ():
         seen = _look(host, "/proc/%d" % pid)
         if seen is None:
             continue
         processes += 1
-        names = (host.try_list("/proc/%d/task" % pid) if threads < MOST_THREADS else None) or ()
-        own = [] if isinstance(names, Unknown) else [one for one in names if one != str(pid)]
+        names = host.try_list("/proc/%d/task" % pid) if threads < MOST_THREADS else None
+        refused = names if isinstance(names, Unknown) else refused
+        own = [] if isinstance(names, Unknown) else [one for one in names or () if one != str(pid)]
         threads += 1 + len(own)
         ended += [seen] if seen.state == "Z" else []
         waiting += _waiting(host, "/proc/%d" % pid, seen)
@@ -58,9 +60,9 @@ def collect(host: Host) -> Iterator[Fact]:
     yield from _stuck(host, waiting)
     yield from _zombies(host, ended)
     yield "tasks/count", processes
-    yield "tasks/threads", threads
-    if threads >= MOST_THREADS:
-        yield "tasks/stuck", Unknown("not_recorded", "only the first %d threads were looked at" % MOST_THREADS)
+    yield "tasks/threads", refused or threads
+    if refused or threads >= MOST_THREADS:
+        yield "tasks/stuck", refused or Unknown("not_recorded", "only the first %d threads were looked at" % MOST_THREADS)
 
 
 def _look(host: Host, folder: str) -> Optional[Seen]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from driftwatch.capture.plan import CaptureError
 from driftwatch.cli.wiring import telling
 from driftwatch.cli.wiring.desk import Desk
-from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.faults import UsageFault, own_failure
 from driftwatch.cli.wiring.jobs import Job
 from driftwatch.cli.wiring.keeping import Keeping, keep
 from driftwatch.cli.wiring.progress import Progress, shown
@@ -107,7 +107,10 @@ class Round:
             self._audit.take_unreachable(answered, reason, told)
             self._kept[done.host] = told_states.after(told, {told_states.UNREACHABLE: told_states.UNREACHABLE}, EVERYTHING, told.acknowledged)
             return
-        self._compare(answered, told)
+        try:
+            self._compare(answered, told)
+        except Exception as failed:  # noqa: BLE001  # one host never ends the night, and its row tells the failure
+            self._audit.take_failed(answered, own_failure(failed))
 
     def _compare(self, answered: Answered, told: Told) -> None:
         try:
@@ -122,9 +125,10 @@ class Round:
         full = differing(known, answered.snapshot, self._desk.settings.audit.ignore, changes)
         seen = full.without(told.acknowledged) if told.acknowledged else full
         whole = replace(answered, baseline=known, baseline_ref=baseline_ref)
-        self._audit.take(whole, seen, told)
         unknown = tuple(glob for silent in full.silent for glob in silent.below)
-        self._kept[answered.host] = told_states.after(told, seen.keys, unknown, full.keys.values())
+        kept = told_states.after(told, seen.keys, unknown, full.keys.values())
+        self._audit.take(whole, seen, told)
+        self._kept[answered.host] = kept
 
     def _shared(self, baseline: Snapshot, snapshot: Snapshot) -> tuple[Snapshot, Sequence[Change] | None]:
         """Return the baseline, and of another machine's only what the role of both shares, its GPUs under this one's names."""

@@ -15,7 +15,7 @@ from driftwatch.report.page import Page
 from driftwatch.store.errors import StoreError
 from driftwatch.store.files import Entry
 from driftwatch.store.labels import labels_by_file
-from driftwatch.store.references import unknown_host
+from driftwatch.store.references import counted, find
 
 FORMATS = ("text", "json", "html")
 UNANSWERED = 3
@@ -27,7 +27,7 @@ def moments_of(host: str, oldest: str, desk: Desk) -> list[Moment]:
         raise UsageFault(f"{host} is one snapshot, and a history is of a host", do=f"driftwatch history {host.rpartition('@')[0]}")
     entries = [entry for entry in desk.store.entries(host) if not entry.name.is_partial]
     if not entries:
-        raise unknown_host(desk.store, host, "last")
+        find(desk.store, host, "last")  # raises, and says whether none is stored or all are partial
     recent = [entry for entry in entries if entry.name.taken_at >= oldest]
     found = list(_read(recent, labels_by_file(desk.store, host), desk))
     if not found:
@@ -70,10 +70,15 @@ def _facts(shown: dict[str, list[Row]], desk: Desk, *, is_whole: bool) -> str:
     return history.facts_as_json(shown) if desk.given.format == "json" else history.facts_as_text(shown, desk.page, is_whole=is_whole)
 
 
-def show_steps(moments: Sequence[Moment], desk: Desk) -> str:
-    """Return what changed from each snapshot to the next."""
+def show_steps(moments: Sequence[Moment], desk: Desk, *, is_whole: bool) -> str:
+    """Return what changed from each snapshot to the next; in text without those in which nothing did, or gave no answer, or has a tag, unless ``is_whole``."""
     found = steps(moments)
-    return history.steps_as_json(found, moments[0]) if desk.given.format == "json" else history.steps_as_text(found, moments[0], desk.page)
+    if desk.given.format == "json":
+        return history.steps_as_json(found, moments[0])
+    shown = [one for one in found if is_whole or one.changes or one.open or one.newer.tags]
+    if len(shown) < len(found):
+        desk.say(f"note: nothing changed in {counted(len(found) - len(shown), 'more snapshot')}; --every shows them")
+    return history.steps_as_text(shown, moments[0], desk.page)
 
 
 def show_window(moments: Sequence[Moment], host: str, desk: Desk, *, is_whole: bool) -> tuple[str, int]:

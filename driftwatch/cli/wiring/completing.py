@@ -79,5 +79,5 @@ def _store() -> Store | None:
     try:
         place = store_place(load_settings(os.environ, Path.cwd()))
         return None if is_url(place) else open_store(place, Path())
-    except (SettingsError, OSError):
+    except (SettingsError, StoreError, OSError):
         return None

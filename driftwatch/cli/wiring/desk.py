@@ -13,7 +13,9 @@ from typing import TextIO
 import typer
 
 from driftwatch.cli.wiring import given
+from driftwatch.cli.wiring.faults import UsageFault
 from driftwatch.cli.wiring.given import Given
+from driftwatch.cli.wiring.named import is_folder
 from driftwatch.report.page import Page
 from driftwatch.settings import Environment, Settings, cache_folder, load_settings, store_place
 from driftwatch.store.opening import is_url, open_store
@@ -48,6 +50,12 @@ def open_desk(ctx: typer.Context, formats: Sequence[str] = given.FORMATS) -> Des
     place = store_place(settings, options.store)
     store = open_store(place, cache_folder() if is_url(place) else Path())
     return Desk(options, settings, store, page, _page(options, settings.environment, sys.stderr))
+
+
+def check_store(desk: Desk) -> None:
+    """Raise UsageFault where the store is a folder that is not there: of nothing, all is well, and a name is soon mistyped."""
+    if not is_url(store_place(desk.settings, desk.given.store)) and not is_folder(desk.store.root):
+        raise UsageFault("there is no store", desk.store.place, "check --store, DRIFTWATCH_STORE and the config file; a first snapshot makes the default one")
 
 
 def _folder() -> Path:

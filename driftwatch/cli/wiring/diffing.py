@@ -11,6 +11,7 @@ from driftwatch.agent.redact import Redactor
 from driftwatch.cli.wiring.clone import commits_between
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.named import is_folder
 from driftwatch.cli.wiring.roles import are_two_hosts, between_hosts, role_of
 from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.sides import read_all
@@ -21,10 +22,12 @@ from driftwatch.explain.asked import answers
 from driftwatch.explain.case import Case
 from driftwatch.explain.explain import explain
 from driftwatch.explain.explanation import Explanation
+from driftwatch.explain.narrowed import narrowed
 from driftwatch.explain.rules_found import load_rules
 from driftwatch.explain.words import count
 from driftwatch.log_stream import condense
 from driftwatch.model import Known, Snapshot, Symptom, matches
+from driftwatch.store.errors import StoreError
 from driftwatch.store.log_file import log_chunks
 from driftwatch.store.references import is_path
 from driftwatch.symptom import SYMPTOM_CLASSES, classify, of_snapshot, trace_of
@@ -53,13 +56,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Pair:
-    """Both sides and the references by which they are called; of two sets the changes too, since a pair alone does not tell them."""
+    """Both sides and the references by which they are called; of two sets the changes too, since a pair alone does not tell them.
+
+    ``failed`` is why the side that was taken now could not be stored.
+    """
 
     good: Snapshot
     bad: Snapshot
     good_ref: str
     bad_ref: str
     changes: tuple[Change, ...] | None = None
+    failed: StoreError | None = None
 
 
 @dataclass(frozen=True)
@@ -90,15 +97,14 @@ def pair_of_refs(good: str | None, bad: str | None, *, is_now: bool, has_sets: b
 
 def read_pair(question: Question, desk: Desk) -> Pair:
     """Return both sides; the broken one is taken and stored now where that was asked."""
-    _check_symptom(question)
+    _check(question)
     if question.goods or question.bads:
         return _read_sets(question, desk)
     if not question.is_now:
         good, bad = read_all((question.good, question.bad), desk, question.read_as)
         return Pair(good, bad, question.good, question.bad)
     (good,) = read_all((question.good,), desk, question.read_as)
-    bad, ref = _take_now(question.bad, desk)
-    return Pair(good, bad, question.good, ref)
+    return _with_now(good, question, desk)
 
 
 def _read_sets(question: Question, desk: Desk) -> Pair:
@@ -107,20 +113,26 @@ def _read_sets(question: Question, desk: Desk) -> Pair:
         raise UsageFault("sets need both sides", do="name at least one --good REF and one --bad REF")
     every = read_all((*question.goods, *question.bads), desk, question.read_as)
     found = compare_sets(every[: len(question.goods)], every[len(question.goods):])
-    desk.say(f"note: {count(found.noise, 'difference')} left out: the good ones differ among themselves there, or a broken one is like a good one")
+    if found.noise:
+        desk.say(f"note: {count(found.noise, 'difference')} left out: the good ones differ among themselves there, or a broken one is like a good one")
     return Pair(found.good, found.bad, ", ".join(question.goods), ", ".join(question.bads), found.changes)
 
 
-def _take_now(host: str, desk: Desk) -> tuple[Snapshot, str]:
+def _with_now(good: Snapshot, question: Question, desk: Desk) -> Pair:
+    """Return the pair whose broken side is taken now, whether it can be stored or not."""
     from driftwatch.cli.wiring.jobs import Wish, host_jobs  # noqa: PLC0415  # only --now captures
     from driftwatch.cli.wiring.keeping import Keeping, keep  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.running import do_jobs  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.snapshotting import finished  # noqa: PLC0415  # as above
     from driftwatch.cli.wiring.stopping import Stop  # noqa: PLC0415  # as above
 
+    host = question.bad
     jobs = host_jobs(["local" if host == os.uname().nodename else host], Wish(), desk)
     taken = finished(next(do_jobs(jobs, 1, Stop(), lambda *_: None)).snapshot)
-    return taken, keep(taken, Keeping(), desk)
+    try:
+        return Pair(good, taken, question.good, keep(taken, Keeping(), desk))
+    except StoreError as failed:
+        return Pair(good, taken, question.good, f"{host}, now", failed=failed)
 
 
 def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
@@ -130,15 +142,22 @@ def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
 
 def explain_case(pair: Pair, question: Question, desk: Desk) -> tuple[Case, Explanation]:
     """Return what a pair is to the rules, and its explanation with the answers to what was asked."""
-    known, every = _compared(pair, desk)
-    changes = tuple(change for change in every if not question.only or matches(change.path, question.only))
+    known, changes = _compared(pair, desk)
     shown = _shown(question, pair.bad, desk)
     folders = (*desk.settings.rules, *map(Path, question.rules))
     commits = commits_between(question.repo, moved_heads(changes)) if question.repo is not None else {}
-    case = Case(known, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace)
+    case = Case(known, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace, os.uname().nodename)
     explanation = explain(case, load_rules(load_folders(folders)))
     explanation = replace(explanation, good=replace(explanation.good, id=pair.good.id))
-    return case, replace(explanation, asked=answers(case, explanation, question.ask)) if question.ask else explanation
+    explanation = replace(explanation, asked=answers(case, explanation, question.ask)) if question.ask else explanation
+    return case, _narrowed(explanation, question.only, desk) if question.only else explanation
+
+
+def _narrowed(explanation: Explanation, only: tuple[str, ...], desk: Desk) -> Explanation:
+    for glob in only:
+        if not any(matches(change.path, (glob,)) for change in explanation.changes):
+            desk.say(f"note: --only {glob}: nothing that differs fits; the verdict is of all that differs")
+    return narrowed(explanation, only)
 
 
 def _compared(pair: Pair, desk: Desk) -> tuple[Snapshot, tuple[Change, ...]]:
@@ -156,9 +175,13 @@ def moved_heads(changes: Iterable[Change]) -> list[tuple[str, str]]:
             and isinstance(one.bad, Known) and isinstance(one.good.value, str) and isinstance(one.bad.value, str)]
 
 
-def _check_symptom(question: Question) -> None:
+def _check(question: Question) -> None:
     if question.klass is not None and question.klass not in SYMPTOM_CLASSES:
         raise UsageFault(f"--symptom {question.klass}: there is no such class", do=f"one of: {', '.join(SYMPTOM_CLASSES)}")
+    if question.repo is not None and not is_folder(question.repo):
+        raise UsageFault(f"--repo {question.repo}: no such folder", do="name the folder of a clone: --repo DIR")
+    if not all(one.strip() for one in question.ask):
+        raise UsageFault("--ask names nothing", do="a package, an argument, a variable, driver, nccl ...: --ask torch")
 
 
 def _shown(question: Question, bad: Snapshot, desk: Desk) -> Shown:
@@ -166,8 +189,11 @@ def _shown(question: Question, bad: Snapshot, desk: Desk) -> Shown:
     if question.log is not None:
         found = _of_log(question.log, desk)
     elif question.error is not None:
+        known = classify(question.error)
+        if known is None:
+            desk.say("note: the text of --error shows no failure that is known")
         line = Symptom(signature=Redactor().text(question.error.strip())[:LONGEST_SIGNATURE])
-        found = Shown(classify(question.error) or line, "error", Redactor().text(trace_of(question.error)))
+        found = Shown(known or line, "error", Redactor().text(trace_of(question.error)))
     elif question.klass is None:
         found = Shown(bad.symptom or of_snapshot(bad), "snapshot")
     else:

@@ -13,6 +13,7 @@ from driftwatch.store.errors import StoreError
 
 MARKS = ('"format"', '"facts"', '"agent"', '"probes"')
 HEAD = 4096
+GZIP = b"\x1f\x8b"
 LOG = "server-log"
 LOG_HEAD = 256 << 10
 ADVICE = "paste the whole output of one of these, or name its kind with --as"
@@ -30,13 +31,15 @@ def snapshot_of(data: bytes, name: str, read_as: str | None = None) -> Snapshot:
     from driftwatch.dumps.read import read_dump  # noqa: PLC0415  # as above
 
     short = PurePath(name).name or name
+    if data.startswith(GZIP):
+        raise StoreError(f"{short} is compressed with gzip, and of that only a server's log is read", name, f"gunzip {short}, and name what comes out")
     try:
         return read_dump(decode(data), short, read_as=_known(read_as))
     except NoDump as none:
         why, _, kinds = str(none).partition(f"{short} was searched for ")
         is_known = isinstance(none, NoFacts)
         what = f"{short} {'tells nothing' if is_known else 'is no snapshot, and no dump that is known'}{': ' if why else ''}{why.rstrip('; ')}"
-        raise StoreError(what, name, f"{ADVICE}{': ' if kinds else ''}{kinds}") from None
+        raise StoreError(what, name, f"{ADVICE}{': ' if kinds else ''}{kinds if is_known or read_as or not kinds else ', '.join(_names())}") from None
 
 
 def snapshot_of_log(path: Path, read_as: str | None = None) -> Snapshot | None:
@@ -65,9 +68,12 @@ def _is_snapshot(data: bytes) -> bool:
 
 
 def _known(read_as: str | None) -> str | None:
+    if read_as is not None and read_as not in _names():
+        raise UsageFault(f"--as {read_as}: there is no such dump", do=f"one of: {', '.join(_names())}")
+    return read_as
+
+
+def _names() -> list[str]:
     from driftwatch.dumps.read import formats  # noqa: PLC0415  # as above
 
-    names = sorted({one.name for one in formats()})
-    if read_as is not None and read_as not in names:
-        raise UsageFault(f"--as {read_as}: there is no such dump", do=f"one of: {', '.join(names)}")
-    return read_as
+    return sorted({one.name for one in formats()})

@@ -77,5 +77,10 @@ def _of_typer(failed: Exception) -> Told:
 def _own(failed: Exception) -> Told:
     frames = traceback.extract_tb(failed.__traceback__)
     where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    return Told(OUR_OWN, own_failure(failed), where, "repeat it with -vv for the traceback, and report it")
+
+
+def own_failure(failed: Exception) -> str:
+    """Return what is told of an exception that no room raises on purpose."""
     cause = f"{type(failed).__name__}: {failed}"[:LONGEST_CAUSE]
-    return Told(OUR_OWN, f"driftwatch itself failed ({cause})", where, "repeat it with -vv for the traceback, and report it")
+    return f"driftwatch itself failed ({cause})"

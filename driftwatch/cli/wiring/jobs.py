@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,12 @@ from driftwatch.model import Snapshot
 from driftwatch.settings import HOST_DEADLINE, utc_now
 from driftwatch.store import keys
 from driftwatch.store.document import read_bounded
-from driftwatch.store.errors import StoreError
+from driftwatch.store.errors import NoStore, StoreError
 from driftwatch.store.strict_json import parse_own
 from driftwatch.transports.destination import Options, parse_destination
 from driftwatch.transports.jumps import Jumps
 from driftwatch.transports.opening import open_transport
+from driftwatch.transports.wire import LinkLost, Shipment
 
 DEFAULT_DEADLINE_S = 60.0
 AGENT_PYTHONS = ("python3", "/usr/bin/python3", "/usr/local/bin/python3")
@@ -61,11 +62,24 @@ class Wish:
 
 @dataclass(frozen=True)
 class Job:
-    """One host to look at. ``take`` asks it, and shows each frame to the watcher."""
+    """One host to look at. ``take`` asks it, and shows each frame to the watcher; ``lost`` gives its snapshot where that failed, all lost for a reason."""
 
     host: str
     take: Callable[[Watch], Snapshot]
+    lost: Callable[[str], Snapshot]
     probes: int = 0
+
+
+@dataclass(frozen=True)
+class _NoLine:
+    """Stands for the line to a host where asking it failed: it breaks at once, for that reason."""
+
+    reason: str
+
+    def stream(self, shipment: Shipment, deadline_s: float) -> Iterator[dict[str, Any]]:  # noqa: ARG002  # what every transport is given
+        """Raise LinkLost as soon as a frame is asked for."""
+        yield from ()
+        raise LinkLost(self.reason, "driftwatch snapshot HOST -vv shows where; report it")
 
 
 def words(texts: Sequence[str] | None) -> tuple[str, ...]:
@@ -106,7 +120,8 @@ def host_jobs(destinations: Sequence[str], wish: Wish, desk: Desk) -> list[Job]:
         transport = open_transport(destination, options)
         order = _order(_here(wish) if is_local else wish, profile, plan, keys.host_key(store_key, view.machine if view.told else host), desk)
         known = partial(recall, desk, host) if is_known_used else dict
-        jobs.append(Job(host, partial(_take, (host, transport), replace(order, view=view.told), known), len(plan.asked)))
+        order = replace(order, view=view.told)
+        jobs.append(Job(host, partial(_take, (host, transport), order, known), partial(_lose, host, order), len(plan.asked)))
     return jobs
 
 
@@ -117,11 +132,15 @@ def recorded_job(path: str, wish: Wish, desk: Desk) -> Job:
     plan = _plan(wish, profile)
     order = _order(wish, profile, plan, keys.host_key(_store_key(desk), host), desk)
     place = str(Path(path).absolute())
-    return Job(host, partial(_take_recorded, place, order), len(plan.asked))
+    return Job(host, partial(_take_recorded, place, order), partial(_lose, host, order), len(plan.asked))
 
 
 def _take(where: tuple[str, Transport], order: Order, known: Callable[[], Known], watch: Watch) -> Snapshot:
     return take_snapshot(*where, replace(order, watch=watch, known=known()), utc_now())
+
+
+def _lose(host: str, order: Order, reason: str) -> Snapshot:
+    return take_snapshot(host, _NoLine(reason), order, utc_now())
 
 
 def _take_recorded(path: str, order: Order, watch: Watch) -> Snapshot:
@@ -147,9 +166,16 @@ def _order(wish: Wish, profile: Chosen, plan: Plan, key: keys.HostKey, desk: Des
 
 
 def _here(wish: Wish) -> Wish:
-    """Return the wish with paths that hold from any folder, for this machine; a log that cannot be read is refused before anything is asked."""
+    """Return the wish with paths that hold from any folder, for this machine; what is not there is refused before anything is asked."""
     if wish.log is not None and not is_file(wish.log):
         raise UsageFault(f"{Path(wish.log).name} is no file that can be read", wish.log, "check the path of --log")
+    for python in wish.pythons:
+        if not is_file(python):
+            raise UsageFault(f"--python {python}: no such program here", do="name the interpreter's own file, as in /opt/venv/bin/python")
+    if wish.source is not None and not is_folder(wish.source):
+        raise UsageFault(f"--source {wish.source}: no such folder here", do="name the folder that holds SGLang's sources")
+    if wish.env_from_pid is not None and not is_folder(f"/proc/{wish.env_from_pid}"):
+        raise UsageFault(f"--env-from-pid {wish.env_from_pid}: no such process here", do="pgrep -af sglang")
     return replace(
         wish, pythons=tuple(str(Path(one).absolute()) for one in wish.pythons), source=wish.source and str(Path(wish.source).absolute()),
         log=wish.log and str(Path(wish.log).absolute()),
@@ -160,6 +186,8 @@ def _store_key(desk: Desk) -> bytes:
     """Return the store's key; where it cannot be had, one for this run alone, and say what that means."""
     try:
         return desk.store.store_key()
+    except NoStore:
+        raise
     except StoreError as failed:
         desk.say(f"note: {failed.what} ({failed.where}); secrets of this snapshot will compare as unknown with others")
         return keys.new_key()

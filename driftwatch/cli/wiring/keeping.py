@@ -7,6 +7,7 @@ import pwd
 from dataclasses import dataclass
 
 from driftwatch.cli.wiring.desk import Desk
+from driftwatch.cli.wiring.named import is_folder
 from driftwatch.cli.wiring.output import print_text, write_file
 from driftwatch.cli.wiring.recalling import remember
 from driftwatch.model import Snapshot
@@ -46,7 +47,7 @@ def keep_as(snapshot: Snapshot, keeping: Keeping, desk: Desk) -> tuple[str, Snap
         ref = keeping.out if is_path(keeping.out) else f"./{keeping.out}"
     if keeping.label is not None or (keeping.out is None and not keeping.is_shown):
         return _store(snapshot, keeping, desk)
-    if keeping.out is None:
+    if keeping.out is None and desk.given.format == "text":
         from driftwatch.report.facts import render_facts  # noqa: PLC0415  # only where the facts are shown
 
         print_text(render_facts(snapshot.facts, desk.page))
@@ -81,7 +82,7 @@ def _spooled(failed: StoreError, snapshot: Snapshot, keeping: Keeping, desk: Des
 def deliver_waiting(desk: Desk) -> None:
     """Take to the store what waits for it. The first that it does not take ends this: the rest goes on waiting."""
     spool = Spool(spool_folder())
-    if not spool.root.is_dir():
+    if not is_folder(spool.root):
         return
     try:
         for one in spool.waiting(store_address(desk)):

@@ -8,6 +8,7 @@ from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.diffing import Pair
 from driftwatch.model import Snapshot
 from driftwatch.report.words import say_time
+from driftwatch.store.references import snapshot_command
 
 
 def note_oddities(pair: Pair, desk: Desk) -> None:
@@ -22,7 +23,7 @@ def odd(good: Snapshot, bad: Snapshot) -> Iterator[str]:
     if good.id == bad.id and not bad.taken_at:
         yield "both sides tell the very same, so nothing can differ; name the broken side's own output as the second one"
     elif good.id == bad.id:
-        again = f"driftwatch snapshot {bad.host}" if bad.host else "driftwatch snapshot"
+        again = snapshot_command(bad.host or "")
         yield f"both sides are one snapshot, taken {say_time(bad.taken_at)}, so nothing can differ; take the broken side: {again}"
     elif good.host and bad.host and good.host != bad.host:
         yield f"the sides are two hosts, {good.host} and {bad.host}: what differs may always have differed; a good one of {bad.host} would tell more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -11,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.store import durable
@@ -33,6 +34,11 @@ def answer(desk: Desk, text: str) -> None:
         write_file(str(desk.given.out), text.encode("utf-8", "backslashreplace"))
     elif not _page_through(desk, text):
         print_text(text)
+
+
+def answer_either(desk: Desk, text: str, value: Any) -> None:
+    """Put an answer where the user wants it, as text or as JSON."""
+    answer(desk, json.dumps(value, indent=1) + "\n" if desk.given.format == "json" else text)
 
 
 def without_names(told: T, snapshots: Iterable[Snapshot]) -> T:

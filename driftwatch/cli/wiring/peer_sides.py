@@ -15,7 +15,7 @@ from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.cli.wiring.inventories import inventory
 from driftwatch.cli.wiring.named import is_file, is_folder
-from driftwatch.cli.wiring.sides import read_one
+from driftwatch.cli.wiring.sides import read_one, resolved
 from driftwatch.fleet.errors import FleetError
 from driftwatch.fleet.inventory import Inventory, near
 from driftwatch.fleet.nodes import expand, split_names
@@ -25,7 +25,7 @@ from driftwatch.store import document
 from driftwatch.store.errors import StoreError
 from driftwatch.store.files import Entry
 from driftwatch.store.names import ID_DIGITS
-from driftwatch.store.references import ARCHIVES, is_path, resolve
+from driftwatch.store.references import ARCHIVES, is_path
 
 T = TypeVar("T")
 GLOB = "*?"
@@ -102,7 +102,7 @@ def _hosts(word: str, desk: Desk, listed: Inventory) -> Iterable[str]:
 def _inside(word: str) -> Iterable[str]:
     """Return the hosts inside an archive, or a folder of recorded hosts or snapshots; any other path as it is."""
     path = Path(word)
-    if is_folder(path) and not (path / DESCRIBED).exists():
+    if is_folder(path) and not is_file(path / DESCRIBED):
         hosts = sorted(one.parent for one in path.glob(f"*/{DESCRIBED}"))
         return [str(one) for one in hosts or sorted(path.glob("*.json"))] or [word]
     if is_file(path) and word.endswith(tuple(one for one in ARCHIVES if one != ".zip")):
@@ -117,7 +117,7 @@ def _inside(word: str) -> Iterable[str]:
 
 def _file(ref: str, desk: Desk, spool: Path, *, is_optional: bool) -> PeerFile:
     try:
-        reference = resolve(ref, desk.store)
+        reference = resolved(ref, desk)
     except StoreError as wrong:
         if not is_optional:
             raise
@@ -137,8 +137,11 @@ def _is_ours(path: Path) -> bool:
     """Tell whether a file begins as a snapshot of ours does; anything else, such as a dump, is read the long way, once."""
     if not is_file(path):
         return False
-    with path.open("rb") as file:
-        return file.read(len(BEGIN)) == BEGIN
+    try:
+        with path.open("rb") as file:
+            return file.read(len(BEGIN)) == BEGIN
+    except OSError:
+        return False
 
 
 def _spooled(ref: str, snapshot: Snapshot, spool: Path) -> PeerFile:

@@ -8,6 +8,7 @@ from functools import partial
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.fitting import refuse_misfits
 from driftwatch.cli.wiring.peer_sides import Faults, PeerFile, promised
 from driftwatch.cli.wiring.roles import role_of
 from driftwatch.cli.wiring.rule_folders import load_folders
@@ -17,7 +18,7 @@ from driftwatch.compare.peers_tally import Tally, told_values
 from driftwatch.explain.peers import Beside, OddHosts, explain_way, with_history
 from driftwatch.explain.rules_found import load_rules
 from driftwatch.fleet.columns import column_of
-from driftwatch.model import Snapshot
+from driftwatch.model import Snapshot, matches
 from driftwatch.report.audit.night import COLUMNS, UNKNOWN
 from driftwatch.report.peers import Lettered, PeersFound, Row, cells_of
 from driftwatch.report.peers_json import render_json
@@ -97,6 +98,7 @@ class Round:
         for one in seen:
             self._tally.place(one.name, self._reader.again(one.file.read(), one.file.ref), one.made, one.silence)
         peers = weigh(self._tally, self._role, self._asked.facts)
+        self._refuse_misfits(peers, files)
         odd = self._explained(peers, {one.name: one for one in seen})
         ways = tuple(Lettered(_letter(place), one, _cells(one.way)) for place, one in enumerate(odd))
         letters = {host: one.letter for one in ways for host in one.way.hosts}
@@ -113,6 +115,11 @@ class Round:
             self._kept += 1
         silence = self._tally.silence(read.snapshot, read.lines, telling)
         return _Seen(file, read.snapshot.host or file.ref, read.snapshot.taken_at, silence, telling.made)
+
+    def _refuse_misfits(self, peers: Peers, files: Sequence[PeerFile]) -> None:
+        told = [*peers.noise, *(one.path for one in (*peers.facts, *peers.splits, *peers.agreed))]
+        if misfits := [glob for glob in self._asked.facts if not any(matches(path, (glob,)) for path in told)]:
+            refuse_misfits(misfits, {path for file in files for path in document.parse(file.read(), file.ref).facts}, "these hosts")
 
     @staticmethod
     def _named(seen: list[_Seen]) -> list[_Seen]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def plain_file(ref: str, desk: Desk) -> Plain:
     if _is_own(found):
         path = Path(str(found.path))
         beside = path.with_name(path.name + SIGNATURE)
-        signature = document.read_bounded(beside, LARGEST_SIGNATURE) if beside.exists() else None
+        signature = document.read_bounded(beside, LARGEST_SIGNATURE) if os.path.lexists(beside) else None
         return Plain(document.read_bounded(path, document.LARGEST_FILE), signature, path=path)
     return Plain(document.to_bytes(snapshot))
 

@@ -31,6 +31,6 @@ def _load(path: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as wrong:
+    except (Exception, SystemExit) as wrong:
         raise UsageFault(f"{path.name} cannot be loaded: {type(wrong).__name__}: {wrong}", str(path), ADVICE) from wrong
     return module

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from driftwatch.cli.wiring.faults import own_failure
 from driftwatch.cli.wiring.jobs import Job
 from driftwatch.cli.wiring.stopping import Stop, StoppedByUser
 from driftwatch.model import Snapshot
@@ -57,9 +58,20 @@ def _do_many(jobs: Sequence[Job], at_once: int, stop: Stop, watch: WatchHost) ->
 
 def _attempt(job: Job, stop: Stop, watch: WatchHost) -> Done | Exception:
     try:
-        return _do(job, stop, watch)
+        return _do_or_lose(job, stop, watch)
     except Exception as failed:  # noqa: BLE001  # raised again by the thread that waits
         return failed
+
+
+def _do_or_lose(job: Job, stop: Stop, watch: WatchHost) -> Done:
+    """Do a job of several. Whatever fails in it is told of its host alone, as the reason why all its probes are lost."""
+    began = time.monotonic()
+    try:
+        return _do(job, stop, watch)
+    except StoppedByUser:
+        raise
+    except Exception as failed:  # noqa: BLE001  # one host never ends the others
+        return Done(job.host, job.lost(own_failure(failed)), time.monotonic() - began)
 
 
 def _collect(ended: queue.SimpleQueue[Done | Exception], count: int, stop: Stop) -> Iterator[Done]:

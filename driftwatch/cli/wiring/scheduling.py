@@ -12,6 +12,7 @@ from pathlib import Path
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.inventories import selected
 from driftwatch.cli.wiring.keeping import store_address
 from driftwatch.cli.wiring.output import write_file
 from driftwatch.fleet.schedule import SERVICE, TIMER, Timing, cron_line, service_unit, timer_unit, with_line
@@ -42,6 +43,8 @@ class Piece:
 
 def planned(wanted: Wanted, desk: Desk) -> tuple[Piece, ...]:
     """Return the files, or the line, of a scheduled audit."""
+    if not wanted.hosts:
+        selected((), desk)  # raises where the audit would have no host either
     argv = _argv(wanted, desk)
     if wanted.is_cron:
         return (Piece(None, cron_line(argv, wanted.timing, os.uname().nodename)),)

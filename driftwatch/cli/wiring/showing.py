@@ -9,6 +9,7 @@ from typing import Any
 
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
+from driftwatch.cli.wiring.fitting import refuse_misfits
 from driftwatch.cli.wiring.telling import unanswered
 from driftwatch.model import Snapshot, Unknown, is_unknown, matches, to_document
 from driftwatch.report.facts import render_facts
@@ -21,10 +22,11 @@ FORMATS = ("text", "json", CHECK_ENV)
 
 @dataclass(frozen=True)
 class Shown:
-    """The facts to show, and the questions without an answer that could have told more of them, by probe."""
+    """The facts to show, and the probes that could have told more of them: those that did not answer, and the host has no such thing (``absent``)."""
 
     facts: dict[str, Any]
     silent: dict[str, str] = field(default_factory=dict)
+    is_absent: bool = False
 
     @property
     def answered(self) -> dict[str, Any]:
@@ -39,10 +41,19 @@ def pick(snapshot: Snapshot, glob: str | None) -> Shown:
     below = (glob, f"{glob}/*")
     found = {path: value for path, value in snapshot.facts.items() if matches(path, below)}
     if found or "*" in glob:
-        owners = {name: one for name, one in unanswered(snapshot).items() if any(_could_tell(tells, glob) for tells in one.tells or (name + "/*",))}
-        return Shown(found, {name: _words(one.status, one.reason) for name, one in owners.items()})
+        owners = {name: one for name, one in snapshot.probes.items() if any(_could_tell(tells, glob) for tells in one.tells or (name + "/*",))}
+        silent = {name: _words(one.status, one.reason) for name, one in unanswered(snapshot).items() if name in owners}
+        return Shown(found, silent, any(one.status == "absent" for one in owners.values()))
     told = snapshot.get(glob)
     return Shown({glob: {"unknown": told.status, "reason": told.reason} if isinstance(told, Unknown) else None})
+
+
+def pick_all(snapshot: Snapshot, globs: Sequence[str]) -> list[Shown]:
+    """Return what fits each glob. Raises the faults of those that fit nothing, though all who could tell of it answered that they have such things."""
+    shown = {glob: pick(snapshot, glob) for glob in globs}
+    misfits = [glob for glob, one in shown.items() if not (one.facts or one.silent or one.is_absent)]
+    refuse_misfits(misfits, snapshot.facts.keys(), snapshot.host or "it")
+    return list(shown.values())
 
 
 def _could_tell(tells: str, glob: str) -> bool:
@@ -59,17 +70,17 @@ def show_facts(snapshot: Snapshot, globs: Sequence[str], desk: Desk, *, is_bare:
     """Return the facts that fit any of the globs, one a line, and the exit code: 3 where a glob fits nothing that is known.
 
     What is not known is told beside the answer.
-    ``is_bare``: values alone, an absent one as an empty line.
+    ``is_bare``: values alone in the order in which they were asked, an absent one as an empty line.
     """
-    shown = [pick(snapshot, glob) for glob in globs]
-    answered = {path: value for one in shown for path, value in one.answered.items()}
+    shown = pick_all(snapshot, globs)
+    answered = {path: value for one in shown for path, value in sorted(one.answered.items())}
     for path, value in sorted({path: value for one in shown for path, value in one.facts.items() if is_unknown(value)}.items()):
         desk.say(f"? {path}  {_words(str(value['unknown']), str(value.get('reason', '')))}")
     for name, why in sorted({name: why for one in shown for name, why in one.silent.items()}.items()):
         desk.say(f"? probe {name}  {why}")
     code = max(map(code_of, shown), default=0)
     if is_bare:
-        return "".join(desk.page.say(say_value(answered[path], absent="", limit=None)) + "\n" for path in sorted(answered)), code
+        return "".join(desk.page.say(say_value(answered[path], absent="", limit=None)) + "\n" for path in answered), code
     return render_facts(answered, desk.page), code
 
 
@@ -98,7 +109,7 @@ def _as_check_env(snapshot: Snapshot, desk: Desk) -> str:
 
 def facts_as_json(snapshot: Snapshot, globs: Sequence[str]) -> tuple[str, int]:
     """Return the facts that fit as JSON, with the probes that could have told more, and the exit code."""
-    shown = [pick(snapshot, glob) for glob in globs]
+    shown = pick_all(snapshot, globs)
     facts = {path: value for one in shown for path, value in one.facts.items()}
     silent = {name: why for one in shown for name, why in one.silent.items()}
     return json.dumps({"facts": facts, "unanswered": silent}, indent=1, sort_keys=True) + "\n", max(map(code_of, shown), default=0)

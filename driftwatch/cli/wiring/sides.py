@@ -15,14 +15,23 @@ from driftwatch.settings import SettingsError
 from driftwatch.store import document
 from driftwatch.store.errors import StoreError
 from driftwatch.store.files import Entry
-from driftwatch.store.references import Reference, resolve
+from driftwatch.store.references import Reference, counted, resolve
 
 STDIN = "standard input"
 
 
 def read_one(ref: str, desk: Desk, read_as: str | None = None) -> Snapshot:
     """Return the snapshot that a REF names, or that the dump there tells (``read_as``: its kind). Raises StoreError, CaptureError or UsageFault."""
-    return _read(resolve(ref, desk.store), desk, read_as)
+    return _read(resolved(ref, desk), desk, read_as)
+
+
+def resolved(ref: str, desk: Desk) -> Reference:
+    """Return what a REF names, and say where HOST@last is not the newest that is stored."""
+    found = resolve(ref, desk.store)
+    if found.entry is not None and found.passed:
+        newer = f"{counted(found.passed, 'newer snapshot')} of {found.entry.host} {'is' if found.passed == 1 else 'are'} partial or told nothing"
+        desk.say(f"note: {ref} is of {found.entry.name.taken_at}; {newer}: driftwatch list {found.entry.host}")
+    return found
 
 
 def read_all(refs: Sequence[str], desk: Desk, read_as: str | None = None) -> list[Snapshot]:
@@ -83,7 +92,7 @@ def _capture(path: str, desk: Desk) -> Snapshot:
 
 def stored_entry(ref: str, desk: Desk, name: str) -> Entry:
     """Return the stored snapshot that a REF names; what is not in the store cannot be tagged."""
-    found = resolve(ref, desk.store)
+    found = resolved(ref, desk)
     if found.entry is None:
         raise UsageFault(f"{ref} is not in the store, and only stored snapshots can be tagged", do=f"driftwatch snapshot HOST --label {name}")
     return found.entry

@@ -59,8 +59,9 @@ def take_and_keep(jobs: Sequence[Job], at_once: int, keeping: Keeping, desk: Des
 
 def _keep(done: Done, keeping: Keeping, desk: Desk) -> Kept:
     snapshot = finished(done.snapshot, keeping.note)
-    if keeping.label is not None and telling.is_unreachable(snapshot):
-        desk.say(f"note: {done.host} told nothing, so it is not tagged {keeping.label}")
+    if keeping.label is not None and _is_torso(snapshot):
+        why = "was cut by Ctrl-C" if telling.is_cut(snapshot) else "told nothing"
+        desk.say(f"note: {done.host} {why}, so it is not tagged {keeping.label}")
         keeping = replace(keeping, label=None)
     try:
         ref, stored = keep_as(snapshot, keeping, desk)
@@ -72,30 +73,38 @@ def _keep(done: Done, keeping: Keeping, desk: Desk) -> Kept:
 
 
 def finished(snapshot: Snapshot, note: str = "") -> Snapshot:
-    """Return the snapshot with what is known of its symptom, and with the user's note."""
+    """Return the snapshot with what is known of its symptom, and with the user's note. One that cannot stand for its host is marked as partial."""
     told = snapshot if snapshot.symptom is not None else snapshot.with_symptom(of_snapshot(snapshot))
-    return replace(told, extra={**told.extra, "note": note}) if note else told
+    more = {**({"partial": True} if _is_torso(told) else {}), **({"note": note} if note else {})}
+    return replace(told, extra={**told.extra, **more}) if more else told
+
+
+def _is_torso(snapshot: Snapshot) -> bool:
+    return telling.is_unreachable(snapshot) or telling.is_cut(snapshot)
 
 
 def _tell(kept: Kept, columns: int, desk: Desk) -> None:
     """Print the reference, and beside it how the host answered; with -q only a host that did not answer all."""
     if kept.ref and desk.given.format == "text":
         print(desk.page.say(kept.ref), flush=True)  # noqa: T201  # the answer: one reference a line
-    if not desk.given.quiet or telling.unanswered(kept.done.snapshot):
+    if not desk.given.quiet or telling.not_whole(kept.done.snapshot):
         for line in telling.host_lines(kept.done, columns):
             desk.say(line)
+        for line in telling.in_vain(kept.done.snapshot):
+            desk.say(f"note: {kept.done.host}: {line}")
 
 
 def _code(kept: Sequence[Kept]) -> int:
     if any(one.failed for one in kept):
         return NOT_STORED
-    return INCOMPLETE if any(telling.unanswered(one.done.snapshot) for one in kept) else 0
+    return INCOMPLETE if any(telling.not_whole(one.done.snapshot) for one in kept) else 0
 
 
 def _close(kept: Sequence[Kept], keeping: Keeping, desk: Desk, *, elapsed_s: float, code: int) -> None:
     """Tell the counts and the next step; with --json also the whole answer."""
-    if desk.given.format == "json":
-        json.dump([_row(one) for one in kept], sys.stdout, indent=1)
+    if desk.given.format == "json" and keeping.out != "-":
+        rows = [{**_row(one), **({"facts": one.done.snapshot.facts} if keeping.is_shown and not one.ref else {})} for one in kept]
+        json.dump(rows, sys.stdout, indent=1)
         sys.stdout.write("\n")
     if not desk.given.quiet:
         desk.say(telling.counts_line([one.done for one in kept], elapsed_s, code))
@@ -104,7 +113,7 @@ def _close(kept: Sequence[Kept], keeping: Keeping, desk: Desk, *, elapsed_s: flo
 
 
 def _row(kept: Kept) -> dict[str, Any]:
-    silent = telling.unanswered(kept.done.snapshot)
+    silent = telling.not_whole(kept.done.snapshot)
     return {
         "host": kept.done.host, "ref": kept.ref, "id": kept.done.snapshot.id, "elapsed_s": round(kept.done.elapsed_s, 3),
         "unanswered": {name: {"status": one.status, "reason": one.reason} for name, one in silent.items()},
@@ -113,7 +122,7 @@ def _row(kept: Kept) -> dict[str, Any]:
 
 def _next_step(kept: Sequence[Kept], keeping: Keeping, desk: Desk) -> str:
     """Return the command that most likely comes next, where one host was stored and nothing was labelled."""
-    if len(kept) != 1 or keeping.label is not None or keeping.out is not None or not kept[0].ref or telling.is_unreachable(kept[0].done.snapshot):
+    if len(kept) != 1 or keeping.label is not None or keeping.out is not None or not kept[0].ref or _is_torso(kept[0].done.snapshot):
         return ""
     host = kept[0].done.host
     return f"driftwatch diff {host}" if "good" in label_names(desk.store, host) else f"driftwatch tag good {host}@last"

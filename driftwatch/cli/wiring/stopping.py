@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from driftwatch.transports.wire import LinkLost
 
 STOPPED = 130
+CUT = "stopped by Ctrl-C"
 
 
 class StoppedByUser(LinkLost):
     """The line to a host was cut because the user wants to stop; what it told before is kept."""
 
     def __init__(self) -> None:
-        super().__init__("stopped by Ctrl-C")
+        super().__init__(CUT)
 
 
 class Stop:

@@ -75,12 +75,13 @@ def _stays(history: Sequence[Label]) -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def layout(rows: list[Row], desk: Desk) -> str:
+def layout(rows: list[Row], desk: Desk, since: str | None = None) -> str:
     """Return the rows as JSON or as a table."""
     if desk.given.format == "json":
         return json.dumps(rows, indent=1) + "\n"
     if not rows:
-        desk.say(f"nothing is stored in {desk.store.place}, or nothing so new; the first: driftwatch snapshot HOST --label good")
+        desk.say(f"nothing of the last {since} is stored in {desk.store.place}" if since else
+                 f"nothing is stored in {desk.store.place}; the first: driftwatch snapshot HOST --label good")
     return columns([_cells(row) for row in rows], desk.page)
 
 

@@ -11,10 +11,12 @@ from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, Subject
 from driftwatch.explain.mentions import Said, mentions
 from driftwatch.explain.naming import lacks_symbol_of, names_package
+from driftwatch.explain.pairs import good_or
 from driftwatch.explain.requirements import has_moved
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import pip, term
+from driftwatch.explain.terms import before_unknown, pip, term
 from driftwatch.explain.words import count, listed, show
+from driftwatch.model import plain
 
 _TORCH = re.compile(r"(?:^|[^a-z])(?:torch|pt)(\d)\.?(\d{1,2})")
 _CUDA = re.compile(r"(?:^|[^a-z])cu(\d{2})")
@@ -34,9 +36,10 @@ def weigh(case: Case) -> Iterator[Finding]:
     good, bad = _base(case, "good"), _base(case, "bad")
     for name, label in _labels(case, "bad"):
         wrong = _unfit(label, bad)
-        held = not _unfit(_label(case, "good", name), good) if good.torch and case.value("good", f"packages/{name}/version") is not None else None
-        if wrong and held is not False:
-            yield from told_of(case, Pair("torch", name, f"{name} {label} was built for {wrong}", bool(held), "built for another"))
+        before = _label(case, "good", name)
+        if wrong and not _unfit(before, good):
+            held = bool(before and (good.cuda if wrong.startswith("CUDA") else good.torch))
+            yield from told_of(case, Pair("torch", name, f"{name} {label} was built for {wrong}", held, "built for another"))
     yield from _needs_another_cuda(case, good, bad)
     yield from _unresolved(case)
     yield from _raiser_of_symbols(case)
@@ -81,16 +84,17 @@ def _unfit(label: str, base: Base) -> str:
 
 def _needs_another_cuda(case: Case, good: Base, bad: Base) -> Iterator[Finding]:
     """Yield each distribution whose shared objects look for libraries of another CUDA than PyTorch's, and did not so before."""
-    told: dict[str, str] = {}
+    told: dict[str, tuple[str, bool]] = {}
     for path, value in case.below("bad", "objects"):
         name = path.split("/")[1]
         wanted = _cuda_needed(value) if path.endswith("/needed") and name not in ("torch", *told) else ""
         if wanted and bad.cuda and wanted != bad.cuda:
             before = _cuda_needed(case.value("good", path))
             if not before or not good.cuda or before == good.cuda:
-                told[name] = f"{path.split('/')[-2].rsplit('%2F', 1)[-1]} of {name} looks for CUDA {wanted}, and PyTorch is of CUDA {bad.cuda}"
-    for name, says in told.items():
-        yield from told_of(case, Pair("torch", name, says, bool(good.cuda), "built for another"))
+                says = f"{plain(path.split('/')[-2]).rsplit('/', 1)[-1]} of {name} looks for CUDA {wanted}, and PyTorch is of CUDA {bad.cuda}"
+                told[name] = says, bool(good.cuda) and case.known(path) is not None
+    for name, (says, held) in told.items():
+        yield from told_of(case, Pair("torch", name, says, held, "built for another"))
 
 
 def _cuda_needed(value: Any) -> str:
@@ -110,9 +114,11 @@ def _unresolved(case: Case) -> Iterator[Finding]:
         names = some.get("some") if isinstance(some, dict) else None
         told = f": {listed(map(str, names), 2)}" if isinstance(names, list) else ""
         says = f"{count(len(paths), 'shared object')} of it {'expects' if len(paths) == 1 else 'expect'} names that PyTorch does not give{told}"
-        terms = (term("names unresolved", says, tuple(paths[:20])), *mentions(Said(case), name, tuple(paths[:1])))
+        was = before_unknown(case, "they did", *paths[:20])
+        terms = (term("names unresolved", says, tuple(paths[:20])), *was, *mentions(Said(case), name, tuple(paths[:1])))
         look = Command("confirm", pip(case, "show", "-f", name))
-        yield Evidence(Subject("package", name), terms, Wording("package", name, "!", "resolved", says, f"{name}: {says}.", commands=(look,)))
+        wording = Wording("package", name, "!", good_or(case, "resolved", *paths), says, f"{name}: {says}.", commands=(look,))
+        yield Evidence(Subject("package", name), terms, wording)
 
 
 def _raiser_of_symbols(case: Case) -> Iterator[Finding]:

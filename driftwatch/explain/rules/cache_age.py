@@ -10,7 +10,7 @@ from typing import Any
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import command, count, listed, show, utc_minute
 
 _MAKERS: Mapping[str, str] = MappingProxyType({
@@ -48,6 +48,7 @@ def _age(case: Case, name: str, top: str) -> Iterator[Term]:
         if oldest < at and not _was_older(case, name, before, maker):
             says = f"its oldest entry is of {shown}, before {maker} was installed: another release made it"
             yield term("cache older than its maker", says, (f"{top}/oldest", path))
+            yield from before_unknown(case, "it was so", f"{top}/oldest")
             return
     if before is not None and oldest < before:
         yield term("cache older than the good side's", f"its oldest entry is of {shown}, on the good side of {show(case.value('good', f'{top}/oldest'))}",
@@ -78,7 +79,8 @@ def _minute(value: Any) -> str | None:
 def _mixed(case: Case, top: str) -> Iterator[Term]:
     good, bad = case.value("good", f"{top}/mixed_ages"), case.value("bad", f"{top}/mixed_ages")
     if isinstance(bad, dict) and bad and not good:
-        yield term("cache moved", f"builds of mixed ages that the good side did not have: {listed(map(str, bad), 2)}", (f"{top}/mixed_ages",))
+        yield term("cache moved", f"builds of mixed ages: {listed(map(str, bad), 2)}", (f"{top}/mixed_ages",))
+        yield from before_unknown(case, "it had them", f"{top}/mixed_ages")
 
 
 def _news(case: Case, top: str) -> Iterator[Term]:

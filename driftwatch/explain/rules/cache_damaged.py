@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.naming import names_file
+from driftwatch.explain.pairs import good_or, was_booted
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import command, count, listed, shorten
-from driftwatch.model import Known
 
 _PARTS = ("empty_files", "damaged_files")
 _TEXT = re.compile(
@@ -60,9 +60,7 @@ def _terms(case: Case, name: str, part: str, files: list[str]) -> Iterator[Term]
     yield term(
         "file cut off", f"{count(len(files), 'file')} of the {name} cache {'is' if len(files) == 1 else 'are'} {what}: {listed(map(_file, files), 2)}", (fact,)
     )
-    was_listed = isinstance(case.good.get(fact), Known) or case.value("good", f"caches/{name}/files") is not None
-    if not was_listed:
-        yield term("cache cut, before unknown", "whether it was so on the good side is not known", (fact,))
+    yield from before_unknown(case, "it was so", fact)
     if any(names_file(case.text, _file(one)) for one in files):
         yield term("text names it", "the error text names the file", (fact,))
     elif _TEXT.search(case.text):
@@ -72,14 +70,15 @@ def _terms(case: Case, name: str, part: str, files: list[str]) -> Iterator[Term]
 def _wording(case: Case, name: str, part: str, files: list[str]) -> Wording:
     title = _title(case, name, files)
     folder = title.rsplit("/", 1)[0] if len(files) == 1 else title
-    boot = ", cut off by the reboot perhaps" if case.value("good", "kernel/booted_at") != case.value("bad", "kernel/booted_at") else ""
+    boot = ", cut off by the reboot perhaps" if was_booted(case) else ""
     verdict = f"The {name} cache holds {count(len(files), 'damaged file')}: {shorten(title, 200)}{boot}."
     commands = (
         Command("confirm", command(["ls", "-l", "--time-style=full-iso", folder])),
         Command("try", command(["mv", folder, folder + ".aside"]), "it is built anew at the next start"),
         Command("undo", command(["mv", folder + ".aside", folder])),
     )
-    return Wording("cache", title, "!", "whole", "empty" if part == "empty_files" else "cut off", verdict, commands=commands)
+    good = good_or(case, "whole", f"caches/{name}/{part}", less="fewer of them")
+    return Wording("cache", title, "!", good, "empty" if part == "empty_files" else "cut off", verdict, commands=commands)
 
 
 RULES = (Rule("cache_damaged", needs=(), weigh=weigh, blames=("cache",)),)

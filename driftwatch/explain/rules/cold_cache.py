@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
-from driftwatch.explain.pairs import numbers, plain
+from driftwatch.explain.pairs import numbers, was_booted
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.rules.mount_state import NETWORK_TYPES, holds_model, mounts
 from driftwatch.explain.terms import term
 from driftwatch.explain.words import fixed
+from driftwatch.model import plain
 
-_CACHED, _BOOTED = "system/memory/Cached_kib", "kernel/booted_at"
+_CACHED = "system/memory/Cached_kib"
 _SLOW_LOAD = re.compile(r"timed? ?out|loading|shard|waiting for|progress|deadline|took too long", re.IGNORECASE)
 _LEAST_KIB = 4 << 20
 
@@ -33,11 +34,11 @@ def weigh(case: Case) -> Iterator[Finding]:
         terms = [term("cold cache", says, (_CACHED,)), term("served over a network", f"the model lies on {place}, {kind}", (f"mounts/{mount}/type",))]
         if is_slow:
             terms.append(term("text of a slow load", "the error text is that of something that took too long"))
-        if (case.value("bad", _BOOTED) or "") != (case.value("good", _BOOTED) or ""):
-            terms.append(term("in the window", "the host was booted in between, which empties the cache", (_BOOTED,)))
+        if was_booted(case):
+            terms.append(term("in the window", "the host was booted in between, which empties the cache", ("kernel/booted_at",)))
         look = Command("confirm", "free -g; nfsiostat 1 3; # then start the server a second time: with a warm cache it is fast")
         again = Command("try", f"# read the model once before the start: cat {place}/…/*.safetensors > /dev/null, or allow the start more time")
-        verdict = f"The model is read from {place} ({kind}), and the page cache that held it is empty since the boot."
+        verdict = f"The model is read from {place} ({kind}), and the page cache that held it is empty{' since the boot' if was_booted(case) else ''}."
         yield Evidence(Subject("mount", place), tuple(terms), Wording("mount", place, "~", "cache warm", "cache cold", verdict, commands=(look, again)))
 
 

@@ -9,12 +9,14 @@ from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family
-from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
+from driftwatch.explain.pairs import values
+from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
+from driftwatch.explain.rules.driver_pair import MODULE as _MODULE
 from driftwatch.explain.rules.driver_pair import odd_ones
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.transactions import carrier, transactions
 from driftwatch.explain.words import command, listed, moved
-from driftwatch.model import Known
+from driftwatch.model import plain
 
 TOOLKIT = Subject("container", "nvidia-container-toolkit")
 _TOOLKIT = re.compile(r"(?:lib)?nvidia-container.*|nvidia-docker.*")
@@ -23,6 +25,7 @@ _TEXT = re.compile(
     r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver", re.IGNORECASE
 )
 _LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|nvmlInit.*999", re.IGNORECASE)
+_ASIDE = re.compile(r"log-.*|debug|labels|metrics-addr|.*registr.*|max-(?:concurrent|download).*|hosts|tls.*|dns.*|bip|mtu|default-address-pools|fixed-cidr.*")
 _DEFAULT, _GIVES = "default-runtime", ("runtime", "device_requests", "devices")
 _MADE = ("image", "digest", "runtime", "device_requests", "devices", "privileged", "security_options", "capabilities_added", "ipc_mode", "pid_mode")
 
@@ -43,30 +46,22 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield from _made_anew(case, name)
 
 
-def _both(change: Change) -> tuple[object, object]:
-    good, bad = change.good, change.bad
-    return (good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None)
-
-
 def _of_packages(case: Case, subject: Subject, changes: list[Change]) -> Evidence:
     names = [change.path.split("/")[1] for change in changes if change.path.startswith("os_packages/")]
-    good, bad = _both(changes[0])
+    good, bad = values(changes[0])
     facts = tuple(change.path for change in changes)
     says = f"it moved, {moved(good, bad)}" + (f": {listed(names)}" if len(names) > 1 else "")
-    terms = (term("container stack moved", says, facts), *_of_stack(case), *_patch(good, bad))
-    look = Command("confirm", "nvidia-ctk --version; docker run --rm --gpus all ubuntu nvidia-smi -L", "whether a plain container sees the GPUs")
-    back = tuple(
-        Command("try", command(["apt-get", "install", "--allow-downgrades", *(f"{name}={good}" for name in names)]), "as root; then restart the engine")
-        for _ in names[:1]
-        if isinstance(good, str)
-    )
+    terms = (term("container stack moved", says, facts), *_of_stack(case), *_patch(changes))
+    look = Command("confirm", "nvidia-ctk --version; nvidia-ctk cdi list; docker info | grep -i runtime", "which devices and runtimes a container can get")
+    old = [f"{change.path.split('/')[1]}={was}" for change in changes if change.path.startswith("os_packages/") and (was := values(change)[0])]
+    back = (Command("try", command(["apt-get", "install", "--allow-downgrades", *old]), "as root; then restart the engine"),) if old else ()
     verdict = f"{subject.name} moved, {moved(good, bad)}: it decides how GPUs get into containers."
     return Evidence(subject, terms, Wording("container runtime", subject.name, mark(good, bad), good, bad, verdict, carrier(case, names), (look, *back)))
 
 
-def _patch(good: object, bad: object) -> Iterator[Term]:
-    """Yield that one release was only packed anew: what stands before the last hyphen of the package's version is the same."""
-    if isinstance(good, str) and isinstance(bad, str) and "-" in good and good.rpartition("-")[0] == bad.rpartition("-")[0]:
+def _patch(changes: list[Change]) -> Iterator[Term]:
+    """Yield that one release was only packed anew: what stands before the last hyphen of the packages' versions is the same."""
+    if all(change.kind == "changed" and len({str(one).rpartition("-")[0] or one for one in values(change)}) == 1 for change in changes):
         yield term("patch release", "it is the same release, packed anew")
 
 
@@ -116,9 +111,10 @@ def _settings(case: Case) -> Iterator[Finding]:
     changes = changes or list(case.moved("container_runtime/files/*"))
     if not changes:
         return
-    good, bad = _both(changes[0])
-    names = [change.path.split("/", 2)[2].replace("%2F", "/") for change in changes]
-    terms = (term("container stack set anew", f"settings moved: {listed(names)}", [change.path for change in changes]), *_of_stack(case))
+    good, bad = values(changes[0])
+    names = [plain(change.path.split("/", 2)[2]) for change in changes]
+    weight = "moved" if all(_ASIDE.fullmatch(name) for name in names) else "container stack set anew"
+    terms = (term(weight, f"settings moved: {listed(names)}", [change.path for change in changes]), *(_of_stack(case) if weight != "moved" else ()))
     look = Command("confirm", "cat /etc/docker/daemon.json /etc/nvidia-container-runtime/config.toml")
     verdict = f"Settings of the container runtime moved: {listed(names)}."
     yield Evidence(
@@ -129,30 +125,32 @@ def _settings(case: Case) -> Iterator[Finding]:
 def _device_lists(case: Case) -> Iterator[Finding]:
     """Yield each CDI file that was made for another driver than the one that is loaded."""
     for path, value in case.below("bad", "container_runtime"):
-        module = case.value("bad", "driver/module/version")
+        module = case.value("bad", _MODULE)
         drivers = value.get("driver") if path.startswith("container_runtime/cdi/") and isinstance(value, dict) else None
         if not drivers or not isinstance(module, str) or module in drivers:
             continue
-        before = case.value("good", path)
-        held = isinstance(before, dict) and case.value("good", "driver/module/version") in (before.get("driver") or ())
-        name = path.split("/", 2)[2].replace("%2F", "/")
+        was, loaded = case.value("good", path), case.value("good", _MODULE)
+        before = was.get("driver") if isinstance(was, dict) and isinstance(loaded, str) else None
+        name = plain(path.split("/", 2)[2])
         says = f"{name} names libraries of driver {listed(map(str, drivers))}, but {module} is loaded"
-        terms = (term("pair broke" if held else "pair broke, before unknown", says, (path, "driver/module/version")), *_on_path(case), *_text(case))
+        if before and loaded not in before:
+            yield Doubt(f"on the good side {name} already named libraries of driver {listed(map(str, before))}, and {loaded} was loaded", (path, _MODULE))
+            continue
+        terms = (term("pair broke" if before else "pair broke, before unknown", says, (path, _MODULE)), *_on_path(case), *_text(case))
         again = Command("try", command(["nvidia-ctk", "cdi", "generate", f"--output={name}"]), "as root: makes the file anew for this driver")
-        yield Evidence(
-            Subject("container", f"CDI file {name}"[:120]), terms, Wording("container runtime", name, "!", module, drivers, f"{says}.", commands=(again,))
-        )
+        wording = Wording("container runtime", name, "!", module, drivers, f"{says}.", commands=(again,), is_one_host=True)
+        yield Evidence(Subject("container", f"CDI file {name}"), terms, wording)
 
 
 def _taken_away(case: Case) -> Iterator[Finding]:
     """Yield a running container that lost its GPUs while the host's driver agrees with itself: a reload of systemd does that to its device rules."""
-    if not _LOST_INSIDE.search(case.text) or odd_ones(case, "bad") or case.value("bad", "driver/module/version") is None:
+    if not _LOST_INSIDE.search(case.text) or odd_ones(case, "bad") or case.value("bad", _MODULE) is None:
         return
     found = _gpu_containers(case, "bad") or ([str(case.value("bad", "container_runtime/inside"))] if case.value("bad", "container_runtime/inside") else [])
     if not found:
         return
     says = f"{listed(found)} lost its GPUs while it ran, though the driver on the host agrees with itself"
-    terms = [term("devices taken from a container", says, ("driver/module/version",))]
+    terms = [term("devices taken from a container", says, (_MODULE,))]
     reload = next((one for one in reversed(transactions(case)) if any(name.startswith(("systemd", "udev")) for name in one.packages)), None)
     if reload is not None:
         terms.append(term("in the window", f"{reload.told} moved systemd, which loads all units again", (reload.fact,)))
@@ -177,7 +175,7 @@ def _made_anew(case: Case, name: str) -> Iterator[Finding]:
     changes = [change for change in case.moved(f"containers/{name}/*") if change.path.split("/")[2] in _MADE]
     if not changes:
         return
-    good, bad = _both(changes[0])
+    good, bad = values(changes[0])
     parts = [change.path.split("/")[2] for change in changes]
     facts = [change.path for change in changes]
     if _lost_gpus(case, name):
@@ -199,7 +197,7 @@ def _without_gpus(case: Case, name: str, facts: list[str]) -> Evidence:
     says = f"it was made anew without GPUs: {runtime}no request for devices; then no library of the driver is put into it either"
     terms = (term("runtime without GPUs", says, dict.fromkeys([f"{top}/runtime", *facts])), *_text(case))
     default = next(case.moved(f"container_runtime/docker/{_DEFAULT}"), None)
-    carrier_ = f"the engine's {_DEFAULT} moved, {moved(*_both(default))}, which a container takes when it is made" if default is not None else ""
+    carrier_ = f"the engine's {_DEFAULT} moved, {moved(*values(default))}, which a container takes when it is made" if default is not None else ""
     commands = (
         Command("confirm", command(["docker", "inspect", "--format", "{{.HostConfig.Runtime}} {{json .HostConfig.DeviceRequests}}", name])),
         Command("try", "nvidia-ctk runtime configure --runtime=docker --set-as-default", "as root; restart docker, then make the container anew"),

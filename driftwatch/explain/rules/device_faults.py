@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from driftwatch.explain import devices
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.pairs import good_or
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import count, listed, number
 
 COUNTERS = (
@@ -80,10 +81,8 @@ def _lost_devices(case: Case, told: set[str]) -> Iterator[Finding]:
         faults = _faults_at(case, address)
         if address not in known and faults:
             terms = tuple(_of_log(case, address, faults))
-            wording = Wording(
-                "GPU", f"GPU {address}", "+", "no fault logged", _xids(faults), f"GPU {address} faulted: {_xids(faults)}.", commands=_looks(address)
-            )
-            yield Evidence(Subject("gpu", f"GPU {address}"), terms, wording)
+            name, good, bad = f"GPU {address}", _before(case, address, faults), _xids(faults)
+            yield Evidence(Subject("gpu", name), terms, Wording("GPU", name, "+", good, bad, f"{name} faulted: {bad}.", commands=_looks(address)))
 
 
 def _evidence(case: Case, gpu: str, grown: Sequence[tuple[str, float, float]], faults: dict[str, int]) -> Evidence:
@@ -92,7 +91,7 @@ def _evidence(case: Case, gpu: str, grown: Sequence[tuple[str, float, float]], f
     subject = Subject("ecc" if is_memory else "gpu", f"GPU {address}" + (" memory errors" if is_memory else ""))
     told = [f"{_IN_WORDS.get(name, name.replace('/', ' '))} {before:,.0f} → {now:,.0f}" for name, before, now in grown]
     verdict = f"GPU {address} is failing: {listed([*told, *([_xids(faults)] if faults else [])])}."
-    good, bad = (f"{grown[0][1]:,.0f}", f"{grown[0][2]:,.0f}") if grown else ("no fault logged", _xids(faults))
+    good, bad = (f"{grown[0][1]:,.0f}", f"{grown[0][2]:,.0f}") if grown else (_before(case, address, faults), _xids(faults))
     fact = f"{address} {_IN_WORDS.get(grown[0][0], grown[0][0])}" if grown else f"{address} faults"
     terms = (*_of_counters(case, gpu, grown, told), *_of_log(case, address, faults), *_alone(case, gpu, grown), *_off_path(case, gpu))
     return Evidence(subject, terms, Wording("GPU", fact, "~", good, bad, verdict, commands=_looks(address)))
@@ -112,11 +111,21 @@ def _of_counters(case: Case, gpu: str, grown: Sequence[tuple[str, float, float]]
             )
 
 
+def _facts(address: str, faults: dict[str, int]) -> list[str]:
+    return [f"kernel_log/xid/{address}/{name}" for name in sorted(faults, key=int)]
+
+
+def _before(case: Case, address: str, faults: dict[str, int]) -> str:
+    """Return in words what the good side's log tells of these faults."""
+    return good_or(case, "no fault logged", *_facts(address, faults), less="fewer faults logged")
+
+
 def _of_log(case: Case, address: str, faults: dict[str, int]) -> Iterator[Term]:
     if not faults:
         return
-    facts = [f"kernel_log/xid/{address}/{number_}" for number_ in sorted(faults, key=int)]
-    yield term("fault logged", f"the kernel's log tells {_xids(faults)} for it, and none on the good side", facts)
+    facts = _facts(address, faults)
+    yield term("fault logged", f"the kernel's log tells {_xids(faults)} for it; on the good side: {_before(case, address, faults)}", facts)
+    yield from before_unknown(case, "it faulted", *facts)
     if set(faults) <= OF_PROGRAMS:
         yield term("fault of programs", "of a kind that a program makes on a healthy device too", facts)
     if re.search(rf"Xid|{re.escape(address[-7:])}", case.text, re.IGNORECASE) and case.text:
@@ -125,7 +134,8 @@ def _of_log(case: Case, address: str, faults: dict[str, int]) -> Iterator[Term]:
 
 def _alone(case: Case, gpu: str, grown: Sequence[tuple[str, float, float]]) -> Iterator[Term]:
     others = [other for other in devices.every(case) if other != gpu]
-    if grown and others and not any(_grown(case, other) or _faults(case, other) for other in others):
+    are_told = all(case.known(f"gpus/{other}/{name}") is not None for other in others for name, *_ in grown)
+    if grown and others and are_told and not any(_grown(case, other) or _faults(case, other) for other in others):
         yield term(
             "one device of many",
             "the one beside it has none" if len(others) == 1 else f"the {len(others)} others beside it have none",
@@ -136,7 +146,7 @@ def _alone(case: Case, gpu: str, grown: Sequence[tuple[str, float, float]]) -> I
 def _off_path(case: Case, gpu: str) -> Iterator[Term]:
     """Yield that no process was seen on this GPU on either side, while others had some: the server does without it."""
     used = {path.split("/")[1] for side in SIDES for path, _ in case.below(side, "gpus") if "/holders/" in path}
-    if used and gpu not in used:
+    if used and gpu not in used and case.known(f"gpus/{gpu}/holders/any") is not None:
         yield term("off the server's path", "no process was seen on it on either side: the server does not use it", (f"gpus/{gpu}/pci",))
 
 
@@ -147,7 +157,7 @@ def _xids(faults: dict[str, int]) -> str:
 def _looks(address: str) -> tuple[Command, ...]:
     return (
         Command("confirm", f"nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {address}; dmesg | grep -i xid"),
-        Command("look", "dcgmi diag -r 3", "an active test of the memory and the link; it needs the GPUs for itself"),
+        Command("look", "# once nothing runs on the GPUs: dcgmi diag -r 3", "an active test of the memory and the link; it needs the GPUs for itself"),
         Command(
             "try", "# serve without this GPU (CUDA_VISIBLE_DEVICES), or after a reset: nvidia-smi --gpu-reset -i " + address, "as root, with no process on it"
         ),

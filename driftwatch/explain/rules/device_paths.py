@@ -11,6 +11,7 @@ from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import listed, moved, show
+from driftwatch.model import plain
 
 _REDIRECTS = re.compile(r"ReqRedir|CmpltRedir|UpstreamFwd|EgressCtrl|SrcValid")
 _OF_PATHS = re.compile(r"iommu|pci=|pcie_|acs")
@@ -36,7 +37,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     yield from _matrix(case)
     for change in case.moved("topology/p2p/*"):
         says = "what SGLang once measured of peer access, and trusts since, is another"
-        yield _evidence(case, f"peer cache {change.path.split('/', 2)[2].replace('%2F', '/')}"[:120], "peers differ", says, [change.path])
+        yield _evidence(case, f"peer cache {plain(change.path.split('/', 2)[2])}", "peers differ", says, [change.path])
     yield from _kernel_options(case)
 
 

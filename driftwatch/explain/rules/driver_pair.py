@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case, SideName
+from driftwatch.explain.code_names import driver_symbol
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
-from driftwatch.explain.pairs import logged_more
+from driftwatch.explain.pairs import logged_more, values
+from driftwatch.explain.releases import went_back
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
-from driftwatch.explain.transactions import carrier
+from driftwatch.explain.terms import before_unknown, mark, term
+from driftwatch.explain.transactions import carrier, moved_packages
 from driftwatch.explain.words import listed, moved
 from driftwatch.model import Known
 
 MODULE = "driver/module/version"
+_FLAVOUR, _COUNT = "driver/module/flavour", "gpus/count"
 OTHERS = {"driver/library/libcuda/version": "libcuda", "driver/library/libnvidia-ml/version": "libnvidia-ml", "driver/on_disk/version": "module on disk"}
 _SAYS_SO = re.compile(
     r"driver/library version mismatch|couldn't communicate with the nvidia driver|nvml.*(?:18|mismatch)|"
@@ -40,7 +44,7 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield Doubt(f"the driver already disagreed with itself on the good side: {_told(case, 'good', good)}", (MODULE, *good))
     elif bad:
         yield _broke(case, bad)
-    elif case.has_moved(MODULE, "driver/module/flavour", "driver/version"):
+    elif _changed(case, MODULE, _FLAVOUR, "driver/version"):
         yield _moved(case)
     else:
         yield from _same(case)
@@ -48,7 +52,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 def weigh_told(case: Case) -> Iterator[Finding]:
     """Yield a driver that moved where no loaded module is known, only the version that a tool printed."""
-    if case.known(MODULE) is None and case.has_moved("driver/version"):
+    if case.known(MODULE) is None and _changed(case, "driver/version"):
         yield _moved(case)
 
 
@@ -85,7 +89,8 @@ def _broke(case: Case, odd: dict[str, str]) -> Evidence:
         terms.append(term("open", "the module on disk is new as well: a reload of the module or a reboot brings them together", facts))
     first = next(iter(odd))
     verdict = f"The driver disagrees with itself: {says}."
-    wording = Wording("driver", "module against user space", "!", f"{module or 'none'} loaded", f"{odd[first]} {OTHERS[first]}", verdict, commands=_commands())
+    told = (f"{module or 'none'} loaded", f"{odd[first]} {OTHERS[first]}")
+    wording = Wording("driver", "module against user space", "!", *told, verdict, commands=_commands(), is_one_host=True)
     return Evidence(DRIVER, tuple(terms), wording)
 
 
@@ -103,12 +108,13 @@ def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
         terms.append(term("text and driver agree", "the error text says the same", facts))
     key = _refused_key(case)
     if key and "driver/on_disk/version" in odd:
-        return _refused(case, [*terms, term("module refused", f"the kernel refused a module: {key}", (_REFUSED,))], known[0] if known is not None else None)
+        terms += [term("module refused", f"the kernel refused a module: {key}", (_REFUSED,)), *before_unknown(case, "it did", _REFUSED)]
+        return _refused(case, terms, known[0] if known is not None else "not known")
     release = case.value("bad", "kernel/release")
     verdict = f"No NVIDIA module is loaded{f' in kernel {release}' if isinstance(release, str) else ''}, though the user space of the driver is there."
     look = Command("confirm", "lsmod | grep ^nvidia; uname -r; find /lib/modules/$(uname -r) -name 'nvidia*.ko*'", "whether this kernel has a module at all")
     load = Command("try", "modprobe nvidia", "as root; where this kernel has none, build it or boot the kernel before")
-    wording = Wording("kernel module", "nvidia", "-", known[0] if known is not None else None, None, verdict, commands=(look, load))
+    wording = Wording("kernel module", "nvidia", "-", known[0] if known is not None else "not known", None, verdict, commands=(look, load))
     return Evidence(Subject("kernel-module", "nvidia kernel module missing"), tuple(terms), wording)
 
 
@@ -136,26 +142,44 @@ def _commands() -> tuple[Command, ...]:
     )
 
 
+def moved_module(case: Case) -> list[str]:
+    """Return the facts that tell that another module is loaded than on the good side: of another version or kind."""
+    return [change.path for change in _changed(case, MODULE, _FLAVOUR)]
+
+
+def _changed(case: Case, *paths: str) -> list[Change]:
+    """Return the changes of facts that both sides tell: a tool that no longer answers moved no driver."""
+    return [change for change in case.moved(*paths) if change.kind == "changed"]
+
+
 def _moved(case: Case) -> Evidence:
     terms: list[Term] = []
-    flavour = next(case.moved("driver/module/flavour"), None)
-    change = next(case.moved(MODULE, "driver/version"), None)
+    flavour = next(iter(_changed(case, _FLAVOUR)), None)
+    change = next(iter(_changed(case, MODULE, "driver/version")), None)
     if change is not None:
         terms.append(term("driver moved", "the whole driver is of another version", (change.path,)))
     if _TOO_OLD.search(case.text):
         terms.append(term("text fits", "the error is that of a driver older than what the CUDA code was built with", terms[0].facts if terms else ()))
+    elif symbol := driver_symbol(case.text):
+        facts = terms[0].facts if terms else ()
+        terms.append(term("lacks its symbol", f"{symbol} is missing: the driver's library gives those", facts))
+        if change is not None and went_back(*values(change)):
+            terms.append(term("went back", "it is older than on the good side", facts))
     if flavour is not None:
         terms.append(term("flavour moved", f"the module is of another kind: {moved(*(case.known(flavour.path) or (None, None)))}", (flavour.path,)))
+    if case.value("good", _COUNT) and case.value("bad", _COUNT) == 0 and moved_module(case):
+        terms.append(term("no GPU answers", "no GPU answers this module: it may be too old for the cards, or of the kind that they do not take", (_COUNT,)))
     shown = change or flavour
     good, bad = case.known(shown.path) or (None, None) if shown is not None else (None, None)
     verdict = f"The NVIDIA driver moved, {moved(good, bad)}."
-    return Evidence(DRIVER, tuple(terms), Wording("driver", "NVIDIA driver", mark(good, bad), good, bad, verdict, commands=_commands()[:1]))
+    by = carrier(case, moved_packages(case, "driver"))
+    return Evidence(DRIVER, tuple(terms), Wording("driver", "NVIDIA driver", mark(good, bad), good, bad, verdict, by, _commands()[:1]))
 
 
 def _same(case: Case) -> Iterator[Finding]:
     paths = [MODULE, *(path for path in OTHERS if case.known(path) != (None, None))]
-    values = [case.known(path) for path in paths]
-    if any(both is None or both[0] is None or both[0] != both[1] for both in values) or len(paths) < 2:
+    told = [case.known(path) for path in paths]
+    if any(both is None or both[0] is None or both[0] != both[1] for both in told) or len(paths) < 2:
         return
     yield RuledOut(DRIVER, f"{case.value('bad', MODULE)} on both sides: {listed(['loaded module', *(OTHERS[path] for path in paths[1:])])}", tuple(paths))
 

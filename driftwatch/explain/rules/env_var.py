@@ -14,6 +14,7 @@ from driftwatch.explain.error_words import variable_fits
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import is_workaround, variable_family
 from driftwatch.explain.naming import names_path, names_value, names_variable
+from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.weights import by_class
@@ -21,7 +22,9 @@ from driftwatch.explain.words import command, count, moved, show
 from driftwatch.model import Known
 
 _SEPARATOR = re.compile(r"[,;]")
+_SWITCH = re.compile(r"(?:\A|_)(?:USE|ENABLE|DISABLE|FORCE|BACKEND)(?:_|\Z)")
 _LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
+_LOCALE = re.compile(r"LANG|LC_(?!ALL)\w+")  # locale(7): LC_ALL goes before each of these
 GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "services/*/env/*", "env/*")
 _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
@@ -70,10 +73,15 @@ def _left_out(case: Case, side: SideName, path: str) -> set[str] | None:
 
 
 def _evidence(case: Case, change: Change, name: str) -> Evidence:
-    good, bad = (side.value if isinstance(side, Known) else None for side in (change.good, change.bad))
-    verdict = f"{name} {moved(good, bad, absent='unset')}."
-    wording = Wording("variable", name, mark(good, bad), good, bad, verdict, commands=_commands(change, name, good, bad))
+    commands = _commands(change, name, *values(change))
+    good, bad = map(_by_rank, values(change))
+    wording = Wording("variable", name, mark(good, bad), good, bad, f"{name} {moved(good, bad, absent='unset')}.", commands=commands)
     return Evidence(Subject("env-var", name), (term("moved", _told(good, bad), (change.path,)), *_terms(case, change, name)), wording)
+
+
+def _by_rank(value: Any) -> Any:
+    """Return in words the several values that the ranks of a server have; any other value as it is."""
+    return f"by rank: {', '.join(map(show, value))}" if isinstance(value, list) else value
 
 
 def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
@@ -85,7 +93,9 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield Term(_FAMILIES[family], weight, facts, "variable")
     if change.kind != "changed" and family != "harmless":
         yield term("presence", "it was set on one side only", facts)
-    options = _options(*(side.value if isinstance(side, Known) else None for side in (change.good, change.bad)))
+    if _SWITCH.search(name) and family != "harmless":
+        yield term("switched", "it switches a way of working on or off", facts)
+    options = _options(*values(change))
     if options and family != "harmless":
         yield term("option came or went", f"options of it came or went: {show(', '.join(options))}", facts)
     value = change.bad.value if isinstance(change.bad, Known) else None
@@ -97,9 +107,15 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield term("words of its work", "the error speaks of the work that it steers", facts)
     if fits and name.lower() == "http_proxy":
         yield term("asks itself", "a server asks itself by plain HTTP", facts)
-    if change.kind == "added" and is_workaround(name):
-        yield term("workaround", "it is often set against a trouble: it may have followed the failure", facts)
+    yield from _against(case, change, name)
     yield from _whose(case, change)
+
+
+def _against(case: Case, change: Change, name: str) -> Iterator[Term]:
+    if _LOCALE.fullmatch(name) and case.value("bad", f"{change.path.rpartition('/')[0]}/LC_ALL") is not None:
+        yield term("overruled", "LC_ALL is set, and goes before it", (change.path,))
+    if change.kind == "added" and is_workaround(name):
+        yield term("workaround", "it is often set against a trouble: it may have followed the failure", (change.path,))
 
 
 def _is_of_named(case: Case, value: Any) -> bool:

@@ -27,24 +27,24 @@ _TEXT = re.compile(r"error 802|system not yet initialized|fabric ?manager|nvswit
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield that fabric manager and driver no longer agree, that it is down, or that both agree on both sides."""
-    good, bad = _agree(case, "good"), _agree(case, "bad")
+    good, bad, restarted = _agree(case, "good"), _agree(case, "bad"), _was_restarted(case)
     is_down = case.has_moved(ACTIVE) and case.value("bad", ACTIVE) not in (None, "active")
     if bad is False and good is False and not is_down:
         yield Doubt(f"the fabric manager was of another version than the driver on the good side already: {_pair(case, 'good')}", (VERSION, MODULE))
     elif bad is False or is_down:
         yield Evidence(FABRIC_MANAGER, tuple(_terms(case, is_odd=bad is False, was_held=good is True, is_down=is_down)), _wording(case, is_odd=bad is False))
-    elif _was_restarted(case):
+    elif restarted:
         yield from _restarted(case)
-    elif good and bad and not case.has_moved(VERSION, ACTIVE) and case.value("bad", ACTIVE) in (None, "active"):
-        yield RuledOut(FABRIC_MANAGER, f"{case.value('bad', VERSION)} on both sides, as the driver", (VERSION, MODULE, ACTIVE))
+    elif restarted is False and good and bad and not case.has_moved(VERSION, ACTIVE) and case.value("bad", ACTIVE) in (None, "active"):
+        yield RuledOut(FABRIC_MANAGER, f"{case.value('bad', VERSION)} on both sides, as the driver", (VERSION, MODULE, ACTIVE, SINCE, BOOT))
 
 
-def _was_restarted(case: Case) -> bool:
-    """Tell whether the service is known to have started anew without a boot. Its start moves with every boot, and tells nothing then."""
+def _was_restarted(case: Case) -> bool | None:
+    """Tell whether the service started anew without a boot, None where that is not known. Its start moves with every boot, and tells nothing then."""
     since, boot = case.known(SINCE), case.known(BOOT)
-    if since is None or boot is None or None in (*since, *boot) or case.has_moved(MODULE):
-        return False
-    return bool(since[0] != since[1] and boot[0] == boot[1])
+    if since is None or boot is None or None in (*since, *boot):
+        return None
+    return bool(since[0] != since[1] and boot[0] == boot[1] and not case.has_moved(MODULE))
 
 
 def _restarted(case: Case) -> Iterator[Finding]:

@@ -9,21 +9,32 @@ from typing import Any
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import file_terms, term
 from driftwatch.explain.words import command, count, listed, show
-from driftwatch.model import Known
+from driftwatch.model import Known, plain
 
 _IMPORTED = re.compile(r".*\.(?:py|pyi|so|json|cu|cuh|h|hpp|cpp|toml|cfg|pth)")
 
 
 def weigh(case: Case) -> Iterator[Finding]:
-    """Yield each checkout whose commit or edits moved, and each whose commit is the same."""
+    """Yield each checkout whose commit moved."""
+    for key in case.families("git"):
+        head = next(case.moved(f"git/{key}/head"), None)
+        if head is not None:
+            says = f"another commit: {_short(head.good)} → {_short(head.bad)}"
+            terms = (term("head moved", says, (head.path,)), *_between(case, head), *_in_trace(case, key, head))
+            yield Evidence(Subject("git", _root(case, key)), terms, _wording(case, key, head))
+
+
+def weigh_edits(case: Case) -> Iterator[Finding]:
+    """Yield each checkout whose edits moved, and each whose commit is the same."""
     for key in case.families("git"):
         head = next(case.moved(f"git/{key}/head"), None)
         files = list(case.moved(f"git/{key}/files/*"))
-        dirty = next(case.moved(f"git/{key}/dirty"), None)
-        terms = tuple(_terms(case, key, head, [*files, *([dirty] if dirty is not None else [])]))
+        dirty = next((change for change in case.moved(f"git/{key}/dirty") if None not in values(change)), None)
+        terms = tuple(_edits(case, key, [*files, *([dirty] if dirty is not None else [])]))
         if terms:
             yield Evidence(Subject("git", _root(case, key)), terms, _wording(case, key, head))
         yield from _same_commit(case, key, files)
@@ -34,20 +45,27 @@ def _root(case: Case, key: str) -> str:
     return root if isinstance(root, str) and root else key
 
 
-def _terms(case: Case, key: str, head: Change | None, changes: list[Change]) -> Iterator[Term]:
-    if head is not None:
-        yield term("head moved", f"another commit: {_short(head.good)} → {_short(head.bad)}", (head.path,))
-        yield from _between(case, head)
+def _in_trace(case: Case, key: str, head: Change) -> Iterator[Term]:
+    """Yield that the traceback ends in a file of the checkout, or goes through some."""
+    root = _root(case, key).rstrip("/") + "/"
+    if root.startswith("/") and root in case.trace:
+        is_last = root in case.trace.rstrip().rpartition("\n")[2]
+        says = "the traceback ends in a file of it" if is_last else "the traceback goes through files of it"
+        yield term("file in the traceback" if is_last else "in the traceback", says, (head.path,))
+
+
+def _edits(case: Case, key: str, changes: list[Change]) -> Iterator[Term]:
     facts = tuple(change.path for change in changes)
     if not facts:
         return
     tracked = [change for change in changes if not _is_idle(change)]
     if not tracked:
         yield term("untracked only", f"only untracked files that nothing imports: {listed(_name(path) for path in facts)}", facts)
-    elif _is_gone(case, key, tracked):
-        yield term("edits gone", f"uncommitted edits of the good side are gone: {listed(_name(change.path) for change in tracked)}", facts)
     else:
-        yield term("edits came", f"edits that are in no commit: {listed(_name(change.path) for change in tracked)}", facts)
+        names = listed(_name(change.path) for change in tracked if "/files/" in change.path) or "in which files is not told"
+        is_gone = _is_gone(case, key, tracked)
+        says = f"{'uncommitted edits of the good side are gone' if is_gone else 'edits that are in no commit'}: {names}"
+        yield term("edits gone" if is_gone else "edits came", says, facts)
     yield from next((named for change in tracked if (named := file_terms(case, _name(change.path), (change.path,)))), ())
     if tracked and all(_only(change) for change in tracked):
         yield term("blanks only", f"they differ from the commit only in {' and '.join(sorted({str(_only(change)) for change in tracked}))}", facts)
@@ -68,7 +86,7 @@ def _between(case: Case, head: Change) -> Iterator[Term]:
 
 
 def _name(path: str) -> str:
-    return path.rsplit("/", 1)[1].replace("%2F", "/").replace("%25", "%")
+    return plain(path.rsplit("/", 1)[1])
 
 
 def _short(side: Any) -> str:
@@ -99,7 +117,7 @@ def _is_gone(case: Case, key: str, tracked: list[Change]) -> bool:
 def _state(case: Case, side: SideName, key: str) -> str:
     dirty = case.value(side, f"git/{key}/dirty")
     many = len(case.under(side, f"git/{key}/files"))
-    return f"{count(many, 'file')} not as committed" if many else "dirty" if dirty is True else "clean"
+    return f"{count(many, 'file')} not as committed" if many else "not known" if dirty is None else "dirty" if dirty else "clean"
 
 
 def _wording(case: Case, key: str, head: Change | None) -> Wording:
@@ -107,7 +125,7 @@ def _wording(case: Case, key: str, head: Change | None) -> Wording:
     look = Command("confirm", command(["git", "-C", root, "status", "--short", "--branch"])) if root.startswith("/") else None
     commands: tuple[Command, ...] = (look,) if look is not None else ()
     if head is not None:
-        good, bad = (side.value if isinstance(side, Known) else None for side in (head.good, head.bad))
+        good, bad = values(head)
         if root.startswith("/") and isinstance(good, str) and isinstance(bad, str):
             commands += (Command("look", command(["git", "-C", root, "log", "--oneline", f"{good[:12]}..{bad[:12]}"]), "the commits between"),)
             commands += (Command("try", command(["git", "-C", root, "switch", "--detach", good]), "then start the server"),)
@@ -132,4 +150,7 @@ def _same_commit(case: Case, key: str, files: list[Change]) -> Iterator[Finding]
     yield RuledOut(Subject("git", f"git head of {_root(case, key)}"), says, (f"git/{key}/head", f"git/{key}/dirty"))
 
 
-RULES = (Rule("git_tree", needs=("git/*/head", "git/*/dirty"), weigh=weigh, blames=("git",)),)
+RULES = (
+    Rule("git_tree", needs=("git/*/head",), weigh=weigh, blames=("git",)),
+    Rule("git_edits", needs=("git/*/dirty",), weigh=weigh_edits, blames=("git",)),
+)

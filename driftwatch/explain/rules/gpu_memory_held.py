@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from driftwatch.explain import holders, servers
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.pairs import good_or
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import command, count, number
 
 _OCCUPIED = re.compile(r"memory capacity is unbalanced|occupied by other processes|out of memory|not enough memory|free memory on device", re.IGNORECASE)
@@ -40,7 +41,8 @@ def _terms(case: Case, found: list[holders.Holder]) -> Iterator[Term]:
     facts = tuple(holder.path for holder in found)
     devices, every = len({holder.gpu for holder in found}), len(holders.gpus(case, "bad"))
     many = count(sum(holder.many for holder in found), "process", "processes")
-    yield term("held by others", f"{many} on {devices} of {every} GPUs, {_used(found)}; none on the good side", facts)
+    yield term("held by others", f"{many} on {devices} of {every} GPUs, {_used(found)}; on the good side: {_before(case, facts)}", facts)
+    yield from before_unknown(case, "they were there", *facts)
     if devices == every and every > 1:
         yield term("on every device", "even on all GPUs: the balance test of the server stays silent", facts)
     running = servers.runs(case, "bad")
@@ -50,6 +52,10 @@ def _terms(case: Case, found: list[holders.Holder]) -> Iterator[Term]:
         yield term("of a server that does not run", "they carry a server's title, but no launch process of one runs: leftovers", facts)
     if _OCCUPIED.search(case.text):
         yield term("error names occupants", "the error text speaks of memory that is missing", facts)
+
+
+def _before(case: Case, facts: Sequence[str]) -> str:
+    return good_or(case, "none", *facts, less="none so large beside the server")
 
 
 def _are_leftovers(case: Case, found: list[holders.Holder]) -> bool:
@@ -70,20 +76,22 @@ def _wording(case: Case, found: list[holders.Holder]) -> Wording:
         )
     what = "left over from a server that is gone" if _are_leftovers(case, found) else "beside the server"
     verdict = f"{count(many, 'process', 'processes')} {what} {'holds' if many == 1 else 'hold'} GPU memory ({_used(found)}): {who}."
-    return Wording("GPU processes", who, "+", "none", f"{many} holding {_used(found)}", verdict, commands=commands)
+    return Wording("GPU processes", who, "+", _before(case, [holder.path for holder in found]), f"{many} holding {_used(found)}", verdict, commands=commands)
 
 
 def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) -> Evidence:
     facts = tuple(f"gpus/{gpu}/unattributed_mib" for gpu, _ in loose)
     most = max(held for _, held in loose)
     terms = [term("unlisted memory", f"up to {most:,.0f} MiB on {count(len(loose), 'GPU')} are held by no listed process, while no server runs", facts)]
+    terms += before_unknown(case, "it was held", *facts)
     if has_holders:
         terms.append(term("open", "the processes that are listed may hold part of it", facts))
     if _OCCUPIED.search(case.text):
         terms.append(term("error names occupants", "the error text speaks of memory that is missing", facts))
-    verdict = f"{count(len(loose), 'GPU')} hold up to {most:,.0f} MiB that no listed process owns."
+    verdict = f"{count(len(loose), 'GPU')} {'holds' if len(loose) == 1 else 'hold'} up to {most:,.0f} MiB that no listed process owns."
     look = Command("confirm", "fuser -v /dev/nvidia*", "as root: every process that has a GPU open, other containers included")
-    wording = Wording("GPU memory", "held by no listed process", "+", "none", f"{most:,.0f} MiB", verdict, commands=(look,))
+    good = good_or(case, "none", *facts, less="the server's own" if servers.runs(case, "good") else "less")
+    wording = Wording("GPU memory", "held by no listed process", "+", good, f"{most:,.0f} MiB", verdict, commands=(look,))
     return Evidence(Subject("gpu-memory", "memory held by no listed process"), tuple(terms), wording)
 
 
@@ -91,6 +99,10 @@ def _came(case: Case) -> set[str]:
     """Return the processes on a GPU of the bad side alone that stand below no server: one may take a GPU and hold little of its memory."""
     names = {side: {path.split("/")[3] for path, _ in case.below(side, "gpus") if "/holders/" in path} for side in SIDES}
     return {name for name in names["bad"] - names["good"] if case.value("bad", f"holders/{name}/used_by") is None}
+
+
+def _all(many: int) -> str:
+    return "the one GPU" if many == 1 else f"any of {many} GPUs"
 
 
 def _none(case: Case) -> Iterator[Finding]:
@@ -102,7 +114,7 @@ def _none(case: Case) -> Iterator[Finding]:
         return
     loose = [number(case.value("bad", path)) for path in paths]
     if all(held is not None and held < holders.LEAST_MIB for held in loose):
-        says = f"none holds memory beside the server on any of {count(len(seen['bad']), 'GPU')}, on both sides"
+        says = f"none holds memory beside the server on {_all(len(seen['bad']))}, on both sides"
         yield RuledOut(Subject("gpu-process", "other GPU processes"), says, tuple(paths))
 
 

@@ -9,6 +9,7 @@ from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.pairs import both, numbers
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
+from driftwatch.explain.rules.driver_pair import moved_module
 from driftwatch.explain.terms import term
 from driftwatch.explain.words import count, listed, number
 
@@ -46,12 +47,14 @@ def _missing(case: Case, gone: list[str]) -> Evidence:
     terms: list[Term] = [term("device is gone", says, [_NVML, *(f"gpus/{gpu}/pci" for gpu in gone)])]
     if fell:
         terms.append(term("repair pending", f"the bus lists {on_bus:g} GPUs, and listed {before:g}: it is no matter of the driver", (_BUS,)))
+    elif case.value("bad", _NVML) == 0 and (other := moved_module(case)):
+        terms.append(term("follows the driver", "the driver's module is another than on the good side, and drives no GPU at all", other))
     commands = (
         Command("confirm", "nvidia-smi -L; lspci -d 10de: | grep -iE '3d|vga'; dmesg | grep -iE 'xid|fallen off'"),
         Command("look", "# power the host off and on: a reboot alone does not always bring a device back"),
     )
     wording = Wording("GPU", f"GPU {addresses[0]}", "-", f"{case.value('good', _NVML)} GPUs", f"{case.value('bad', _NVML)} GPUs", f"{says}.", commands=commands)
-    return Evidence(Subject("gpu", f"GPU {listed(addresses, 3)}"[:120]), tuple(terms), wording)
+    return Evidence(Subject("gpu", f"GPU {listed(addresses, 3)}"), tuple(terms), wording)
 
 
 def _off_the_bus(case: Case, before: float, now: float) -> Evidence:
@@ -61,8 +64,8 @@ def _off_the_bus(case: Case, before: float, now: float) -> Evidence:
     says = f"the bus lists {now:g} GPUs, and listed {before:g}{f': {listed(gone)} gone' if gone else ''}"
     look = Command("confirm", "lspci -d 10de: | grep -iE '3d|vga'; dmesg | grep -iE 'xid|fallen off|pcieport'")
     name = f"GPU {listed(gone, 3)}" if gone else "GPUs missing on the bus"
-    wording = Wording("GPU", "GPUs on the bus", "-", before, now, f"{says[0].upper()}{says[1:]}.", commands=(look,))
-    return Evidence(Subject("gpu", name[:120]), (term("device is gone", says, (_BUS,)),), wording)
+    wording = Wording("GPU", "GPUs on the bus", "-", *both(case, _BUS), f"{says[0].upper()}{says[1:]}.", commands=(look,))
+    return Evidence(Subject("gpu", name), (term("device is gone", says, (_BUS,)),), wording)
 
 
 def _views(case: Case) -> Iterator[Finding]:
@@ -83,7 +86,7 @@ def _views(case: Case) -> Iterator[Finding]:
     elif (
         case.known(_NVML) is not None
         and case.known(_BUS) is not None
-        and case.value("bad", _NVML) == case.value("bad", _BUS)
+        and case.value("bad", _NVML) == case.value("bad", _BUS) is not None
         and not case.has_moved(_NVML, _BUS)
     ):
         yield RuledOut(Subject("gpu", "number of GPUs"), f"{case.value('bad', _NVML)} on the bus and in NVML, on both sides", (_BUS, _NVML))

@@ -1,6 +1,7 @@
 """Modes of a card that somebody sets and that outlast him: who may use it at a time (compute mode), whether its memory corrects errors (ECC mode).
 
-MIG, persistence and power limits are other rules'. What a mode does depends on how the failure shows: a card that refuses is never slow for it.
+Also whether a virtual one has its license, without which the driver slows it down. MIG, persistence and power limits are other rules'.
+What a mode does depends on how the failure shows: a card that refuses is never slow for it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ def weigh(case: Case) -> Iterator[Finding]:
                 alike.setdefault((good, bad), []).append(change.path.split("/")[1])
         for (good, bad), gpus in alike.items():
             yield _compute(case, gpus, good, bad) if mode == COMPUTE else _ecc(case, gpus, good, bad)
+    lost = [change.path for change in case.moved("gpus/*/license") if both(case, change.path) == ("Licensed", "Unlicensed")]
+    if lost:
+        yield _unlicensed(case, lost)
 
 
 def _compute(case: Case, gpus: list[str], good: str, bad: str) -> Evidence:
@@ -75,6 +79,16 @@ def _ecc(case: Case, gpus: list[str], good: str, bad: str) -> Evidence:
     terms = (term("card's mode moved" if fits else "moved", says, [f"gpus/{gpu}/{ECC}" for gpu in gpus]),)
     again = Command("try", f"nvidia-smi -i {','.join(devices.address(case, gpu) for gpu in gpus)} -e {int(good == 'Enabled')}", "as root; after the next reset")
     return Evidence(Subject("ecc", name), terms, Wording("GPU mode", name, "~", good, bad, commands=(Command("confirm", _LOOK), again)))
+
+
+def _unlicensed(case: Case, lost: list[str]) -> Evidence:
+    says = f"{devices.titled(case, [path.split('/')[1] for path in lost])} lost the license of a virtual GPU: without one the driver slows it down step by step"
+    terms = [term("moved" if case.klass in ("oom", "import-error") else "license lost", says, lost)]
+    if re.search(r"licen[cs]e", case.text, re.IGNORECASE):
+        terms.append(term("text fits", "the error text speaks of the license", lost))
+    look = Command("confirm", "nvidia-smi -q | grep -i -A2 license; systemctl status nvidia-gridd --no-pager", "the license, and the service that fetches it")
+    wording = Wording("GPU mode", "vGPU license", "~", "Licensed", "Unlicensed", f"{says[0].upper()}{says[1:]}.", commands=(look,))
+    return Evidence(Subject("gpu", "vGPU license"), tuple(terms), wording)
 
 
 RULES = (Rule("gpu_modes", needs=(), weigh=weigh, blames=("gpu", "ecc")),)

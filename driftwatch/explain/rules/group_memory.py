@@ -9,7 +9,7 @@ from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
 from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.words import listed
 
 _UNTOLD = "memory limit of a control group"
@@ -25,8 +25,8 @@ def weigh(case: Case) -> Iterator[Finding]:
         good, bad = both(case, fact) if fact else (None, None)
         most = limits.soft(bad)
         size = f" ({limits.show(most)})" if most is not None else f" ({bad})" if bad else ""
-        says = f"the kernel killed processes of the group at its own limit{size}, and had not on the good side"
-        terms = [term("killed at its group's limit", says, [*facts, *([fact] if fact else [])])]
+        says = f"the kernel killed processes of the group at its own limit{size}"
+        terms = [term("killed at its group's limit", says, [*facts, *([fact] if fact else [])]), *before_unknown(case, "it had", *facts)]
         if orders and not limit:
             terms.append(term("limit fell", f"it was set anew: {listed(orders)}", orders))
         if limits.NO_MEMORY.search(case.text):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from driftwatch.explain import devices, limits, memory_groups
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.pairs import logged_more
+from driftwatch.explain.pairs import logged_more, numbers
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import fixed, number
 
 _SHARED = re.compile(r"GB10\b|Orin|Thor|Xavier|DGX Spark", re.IGNORECASE)  # GPU and host use one memory
@@ -53,7 +53,7 @@ def _page_cache(case: Case) -> Iterator[Finding]:
     facts = tuple(f"system/memory/{name}" for name in ("Cached_kib", "MemFree_kib", "MemAvailable_kib"))
     was = f"; on the good side {_gib(before)}, and {_gib(free_before)} free" if before is not None else ""
     says = f"{_gib(cached)} of the memory that GPU and host share are page cache, {_gib(free)} are free{was}"
-    terms = [term("cache fills shared memory", says, facts), *_pressure(case)]
+    terms = [term("cache fills shared memory", says, facts), *before_unknown(case, "it did", facts[0]), *_pressure(case)]
     available = _gib(_kib(case, "bad", "MemAvailable_kib"))
     verdict = f"Page cache fills the memory that the GPU shares with the host: {_gib(cached)} cached, {_gib(free)} free, though {available} count as available."
     commands = (
@@ -65,8 +65,8 @@ def _page_cache(case: Case) -> Iterator[Finding]:
 
 def _pressure(case: Case) -> Iterator[Term]:
     path = "system/pressure/memory/full_avg60"
-    stalled, before = number(case.value("bad", path)), number(case.value("good", path)) or 0
-    if stalled is not None and stalled >= 5 and stalled > 4 * before:
+    before, stalled = numbers(case, path)
+    if before is not None and stalled is not None and stalled >= 5 and stalled > 4 * before:
         yield term("memory pressure", f"all tasks wait for memory {fixed(stalled, 0)} % of the time", (path,))
 
 
@@ -93,7 +93,8 @@ def _killed(case: Case) -> Iterator[Term]:
         change.path for change in case.moved("containers/*/oom_killed") if case.value("bad", change.path) is True and case.value("good", change.path) is False
     ]
     if grown:
-        yield term("killed for memory", "the kernel killed processes for want of memory, and had not on the good side", grown)
+        yield term("killed for memory", "the kernel killed processes for want of memory", grown)
+        yield from before_unknown(case, "it had", *grown)
 
 
 def _little(case: Case) -> Iterator[Term]:

@@ -61,7 +61,8 @@ def _wording(case: Case, name: str, metadata: Any, text: Any) -> Wording:
         Command("try", pip(case, "install", "--force-reinstall", "--no-deps", f"{name}=={metadata}"), "then start the server"),
     )
     verdict = f"{name} disagrees with itself: {show(metadata)} in its metadata, {show(text)} in its files."
-    return Wording("package", name, "!", f"{show(metadata)} in the metadata", f"{show(text)} in its files", verdict, commands=commands)
+    told = (f"{show(metadata)} in the metadata", f"{show(text)} in its files")
+    return Wording("package", name, "!", *told, verdict, commands=commands, is_one_host=True)
 
 
 RULES = (Rule("installed_vs_text", needs=("packages/*/version", "packages/*/text_version"), weigh=weigh, blames=("package",)),)

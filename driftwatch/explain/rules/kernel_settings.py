@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
@@ -35,6 +35,7 @@ class Group:
     says: str
     text: re.Pattern[str] | None = None
     is_limit: bool = False
+    weight: str = "kernel setting moved"
 
 
 def _group(names: str, kind: str, classes: tuple[str, ...], says: str, text: str = "") -> Group:
@@ -47,7 +48,9 @@ def _limit(names: str, kind: str, classes: tuple[str, ...], says: str, text: str
 
 _GROUPS = (
     _group(r"kernel\.numa_balancing", "kernel", _WAITS, "the kernel moves pages between memory nodes by making the server's accesses fault"),
-    _group(r"vm\.(zone_reclaim_mode|swappiness|min_free_kbytes|dirty_\w+)", "kernel", _WAITS, "it steers when the kernel takes pages back"),
+    _group(r"vm\.zone_reclaim_mode", "kernel", _WAITS, "it steers from which memory the kernel takes pages back"),
+    replace(_group(r"vm\.(swappiness|min_free_kbytes|dirty_\w+)", "kernel", _WAITS, "it steers when the kernel takes pages back"),
+            weight="kernel setting moved, far"),
     _group(r"vm\.(overcommit_\w+|panic_on_oom)", "host-memory", _FAILS, "it decides how much memory a process may ask for", _NO_MEMORY),
     _limit(r"vm\.max_map_count", "limit", _FAILS, "it limits how many mappings a process may have", _NO_MEMORY),
     _limit(r"kernel\.(shm\w+|sem)", "limit", _FAILS, "it limits memory and semaphores that processes share", r"shmget|semget|shared memory|no space left"),
@@ -58,6 +61,8 @@ _GROUPS = (
     _limit(r"net\.\S+", "kernel", (*_WAITS, "runtime-crash"), "it sizes the buffers and queues of sockets", r"socket|connect|timed? ?out|gloo"),
     _group(r"kernel\.(yama\.ptrace_scope|io_uring_disabled)", "kernel", ("startup-crash", "hang", "runtime-crash"),
            "it decides what processes may do to each other or ask of the kernel", r"operation not permitted|ptrace|process_vm_readv|io_uring|\bCMA\b"),
+    _group(r"kernel\.(apparmor_restrict_unprivileged_userns|unprivileged_userns_clone)|user\.max_user_namespaces", "kernel", _FAILS,
+           "it decides whether users may make namespaces, as rootless containers do", r"user ?namespace|unshare|enroot|bwrap|rootless|newuidmap|userns"),
     _group(r"kernel\.sched_rt_runtime_us", "kernel", _WAITS, "it limits tasks of real-time priority"),
 )
 _COUNTERS = {"kernel.numa_balancing": "memory/events/numa_pages_migrated"}  # what grows while a setting is at work
@@ -90,7 +95,7 @@ def _commands(name: str, good: object, bad: object) -> tuple[Command, ...]:
 
 def _terms(case: Case, name: str, path: str, group: Group) -> Iterator[Term]:
     fits = case.klass is None or case.klass in group.classes
-    yield term("kernel setting moved" if fits else "moved", f"{moved(*both(case, path))}: {group.says}", (path,))
+    yield term(group.weight if fits else "moved", f"{moved(*both(case, path))}: {group.says}", (path,))
     if group.text is not None and group.text.search(case.text):
         yield term("text fits", "the error text is that of what it steers", (path,))
     counter = _COUNTERS.get(name, "")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
+from driftwatch.explain.command_lines import COMMAND_LINES, moved_options
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import argument_family
 from driftwatch.explain.naming import code_of, names_argument, names_path, names_value
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.weights import by_class
-from driftwatch.explain.words import command, count, moved, show
+from driftwatch.explain.words import command, count, moved
 from driftwatch.model import Known
 
 _GROUP = {
@@ -28,11 +29,21 @@ _GROUP = {
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each moved argument, or that all of them are equal."""
     arguments = list(servers.moved_arguments(case))
+    yield from _evidence(case, arguments)
+    if not arguments:
+        yield from _all_equal(case)
+
+
+def weigh_unread(case: Case) -> Iterator[Finding]:
+    """Yield each moved option of a server that no reader knows."""
+    if not any(case.under("bad", f"servers/{server}/{source}") for server in case.families("servers") for source in ("given", "args")):
+        yield from _evidence(case, list(moved_options(case)))
+
+
+def _evidence(case: Case, arguments: Sequence[servers.Argument]) -> Iterator[Finding]:
     switches = {(one.server, re.sub(r"^(?:enable|disable)_", "", one.name)): one.name for one in arguments if _is_switch(one)}
     for argument in arguments:
         yield Evidence(Subject("launch-arg", argument.name), tuple(_terms(case, argument, _switch_of(argument, switches))), _wording(case, argument))
-    if not arguments:
-        yield from _all_equal(case)
 
 
 def _terms(case: Case, argument: servers.Argument, switch: str) -> Iterator[Term]:
@@ -78,23 +89,23 @@ def _commands(case: Case, argument: servers.Argument) -> tuple[Command, ...]:
     look: tuple[Command, ...] = ()
     if isinstance(path, Known) and isinstance(path.value, str):
         look = (Command("confirm", command(["grep", "-n", "server_args=", path.value]), "the arguments as the server resolved them"),)
-    back = Command("try", f"# start the server {_with(argument, argument.good)}", "restarts the server")
-    return (*look, back, Command("undo", f"# start the server {_with(argument, argument.bad)}"))
-
-
-def _with(argument: servers.Argument, value: object) -> str:
-    flag = servers.flag(argument.name)
-    if value is None or value is False:
-        return f"without {flag}"
-    return f"with {flag}" if value is True else f"with {flag} {show(value)}"
+    back = Command("try", f"# start the server {servers.with_argument(argument.name, argument.good)}", "restarts the server")
+    return (*look, back, Command("undo", f"# start the server {servers.with_argument(argument.name, argument.bad)}"))
 
 
 def _all_equal(case: Case) -> Iterator[Finding]:
+    """Yield that a server's arguments are equal: where its command line is known on both sides, and no unit or container that may hold it has another."""
+    if case.has_moved(*COMMAND_LINES):
+        return
     for server in case.families("servers"):
         good, bad = ({path for path, _ in case.under(side, f"servers/{server}/args")} for side in SIDES)
-        if good and good == bad and all(case.known(path) is not None for path in good):
+        is_told = all(case.unanswered(side, f"servers/{server}/given/*") is None for side in SIDES)
+        if good and is_told and good == bad and all(case.known(path) is not None for path in good):
             says = f"{count(len(good), 'resolved argument')} equal on both sides"
             yield RuledOut(Subject("launch-arg", f"launch arguments of {server}"), says, tuple(sorted(good)))
 
 
-RULES = (Rule("launch_arg", needs=("servers/*/args|servers/*/given",), weigh=weigh, blames=("launch-arg",)),)
+RULES = (
+    Rule("launch_arg", needs=("servers/*/args|servers/*/given",), weigh=weigh, blames=("launch-arg",)),
+    Rule("launch_arg_unread", needs=(), weigh=weigh_unread, blames=("launch-arg",)),
+)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.pairs import both
+from driftwatch.explain.pairs import both, good_or
 from driftwatch.explain.rule import Doubt, Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.transactions import carried, moved_packages
 from driftwatch.explain.words import command, listed, moved, shorten
 
@@ -42,12 +42,13 @@ def _files(case: Case, side: SideName, family: str) -> list[str]:
 def _mixed(case: Case, family: str) -> Iterator[Finding]:
     path = f"libraries/{family}/mixed"
     told = listed(map(str, case.value("bad", path)))
-    if case.value("good", path) == case.value("bad", path):
-        yield Doubt(f"{family} was mapped from several folders on the good side already: {told}", (path,))
+    before = case.value("good", path)
+    if before:
+        yield Doubt(f"{family} was mapped from several folders on the good side already: {listed(map(str, before))}", (path,))
         return
-    before = set(_files(case, "good", family))
-    new = [one for one in _files(case, "bad", family) if one not in before]
-    known = bool(before)
+    old = set(_files(case, "good", family))
+    new = [one for one in _files(case, "bad", family) if one not in old]
+    known = bool(old) and case.known(path) is not None
     says = f"its processes map {family} from several folders: {told}"
     terms = [term("library from two folders", says + ("; on the good side from one" if known else ""), (path,))]
     if not known:
@@ -61,7 +62,8 @@ def _mixed(case: Case, family: str) -> Iterator[Finding]:
     related = [name for name in packages if family.removeprefix("lib")[:5] in name]
     verdict = f"{family} is mapped from two folders{f', new is {shorten(new[0], 120)}' if new else ''}: parts of two versions do not work together."
     by = carried(case, listed(related), related)
-    yield Evidence(Subject("library", new[0] if new else family), tuple(terms), Wording("library", family, "!", "one folder", told, verdict, by, (look, again)))
+    wording = Wording("library", family, "!", "one folder" if known else "not known", told, verdict, by, (look, again))
+    yield Evidence(Subject("library", new[0] if new else family), tuple(terms), wording)
 
 
 def _text(case: Case) -> list[Term]:
@@ -130,13 +132,15 @@ def _compat(case: Case) -> Iterator[Finding]:
             module = case.value("bad", "driver/module/version")
             if _is_newer(bad, module) and not _TEXT.search(case.text):
                 return  # what such a library is made for
+            was = ", and was not before" if case.known(path) is not None else ""
             terms = (
                 term(
                     "compat library",
-                    f"libcuda is taken from a compatibility folder, and was not before; the driver is {module}",
+                    f"libcuda is taken from a compatibility folder{was}; the driver is {module}",
                     (path, "driver/module/version"),
                 ),
                 *([term("server's own", "a server's process maps it", (path,))] if path.startswith("servers/") else []),
+                *before_unknown(case, "it was", path),
                 *_text(case),
             )
             look = Command("confirm", "ldconfig -p | grep libcuda.so; printenv LD_LIBRARY_PATH")
@@ -144,7 +148,8 @@ def _compat(case: Case) -> Iterator[Finding]:
                 "try", command(["env", "-u", "LD_LIBRARY_PATH", "true"]) + "  # start the server without the compatibility folder in LD_LIBRARY_PATH"
             )
             verdict = f"libcuda comes from {shorten(bad, 120)}: a compatibility library fits certain drivers only."
-            yield Evidence(Subject("library", bad), terms, Wording("library", "libcuda", "~", good, bad, verdict, commands=(look, again)))
+            shown = good or good_or(case, "absent", path)
+            yield Evidence(Subject("library", bad), terms, Wording("library", "libcuda", "~", shown, bad, verdict, commands=(look, again)))
             return
 
 

@@ -58,7 +58,7 @@ def _wording(case: Case, limit: Limit) -> Wording:
     verdict = f"The {limit.name} of the server is {now or 'reached'}{f', and was {was}' if was and was != now else ''}."
     carrier = f"ordered by {listed(path.split('/', 1)[1] for path in orders)}" if orders else ""
     commands = (Command("confirm", limit.settle), Command("try", f"# {limit.raise_it}; then start the server"))
-    return Wording("limit", limit.name, "~" if was != now else "!", was, now, verdict, carrier, commands)
+    return Wording("limit", limit.name, "~" if was != now else "!", was or "not known", now or "not known", verdict, carrier, commands)
 
 
 def _shared_memory(case: Case) -> Iterator[Finding]:
@@ -79,14 +79,16 @@ def _shared_memory(case: Case) -> Iterator[Finding]:
     elif bad is not None and bad >= roomy:
         terms.append(term("limit is roomy", f"it holds {size}", (path,)))
     triggers = _triggers(case)
+    is_same = good is not None and good == bad
     if triggers and is_named:
-        terms.append(term("in the window", f"unchanged itself: what moved and may need more of it is {listed(triggers)}", list(triggers.values())))
+        same = "unchanged itself: " if is_same else ""
+        terms.append(term("in the window", f"{same}what moved and may need more of it is {listed(triggers)}", list(triggers.values())))
     verdict = f"{limits.SHM_PLACE} ({size}) has no room for what the server puts there{f'; new is {listed(triggers)}' if triggers else ''}."
     commands = (Command("confirm", "df -h /dev/shm"), Command("try", "# start the container with --shm-size=16g or --ipc=host"))
-    was = limits.show(good) if good is not None else None
+    was = limits.show(good) if good is not None else "not known"
     yield Evidence(_SHM, tuple(terms), Wording("limit", limits.SHM_PLACE, "~" if fell else "!", was, size, verdict, listed(triggers), commands))
     for name, fact in triggers.items() if is_named else ():
-        yield from _trigger(case, name, fact)
+        yield from _trigger(case, name, fact, is_same=is_same)
 
 
 def _triggers(case: Case) -> dict[str, str]:
@@ -100,11 +102,12 @@ def _triggers(case: Case) -> dict[str, str]:
     return found
 
 
-def _trigger(case: Case, told: str, fact: str) -> Iterator[Finding]:
+def _trigger(case: Case, told: str, fact: str, *, is_same: bool) -> Iterator[Finding]:
     """Yield the library that moved as the other half of the cause."""
     top, name = fact.split("/")[:2]
     subject = Subject("package" if top == "packages" else "nccl", name)
-    terms = (term("trigger moved", f"{told}: it chooses between shared memory and other ways; the limit it met is the same on both sides", (fact,)),)
+    same = "; the limit it met is the same on both sides" if is_same else ""
+    terms = (term("trigger moved", f"{told}: it chooses between shared memory and other ways{same}", (fact,)),)
     good, bad = both(case, fact)
     wording = Wording("collectives", name, "~", good, bad, f"{told} needs more shared memory than before.") if top == "os_packages" else None
     yield Evidence(subject, terms, wording)

@@ -31,7 +31,7 @@ def weigh(case: Case) -> Iterator[Finding]:
         if bad.rest() > 0:
             yield from _with_room(server, good, bad)
         elif good is not None and good.rest() <= 0:
-            yield from _never_worked(case, server, good)
+            yield from _never_worked(case, server, good, bad)
         elif good is None:
             yield from _bad_side_only(case, server, bad)
         else:
@@ -54,12 +54,19 @@ def _with_room(server: str, good: Start | None, bad: Start) -> Iterator[Finding]
         yield RuledOut(Subject("launch-arg", FRACTION), says, (*good.facts, *bad.facts))
 
 
-def _never_worked(case: Case, server: str, good: Start) -> Iterator[Finding]:
-    """Yield a doubt where the good side's own numbers could not have started a server, unless one is known to have served there."""
+def _never_worked(case: Case, server: str, good: Start, bad: Start) -> Iterator[Finding]:
+    """Yield a doubt where the good side's own numbers could not have started a server, unless one is known to have served there.
+
+    Where nobody else holds memory it is the fraction: what both sides share and neither can start with, however little of it moved.
+    """
     served = any(number(case.value("good", f"servers/{server}/log/{name}")) for name in ("throughput_tok_s", "kv_cache_gib", "tokens"))
     if served or case.value("good", f"servers/{server}/running") is True or case.value("good", f"servers/{server}/log/ready") is True:
         return
-    yield Doubt(f"the good side could not have started either: {good.row} = {signed(good.rest())} GiB for the KV cache", good.facts)
+    yield Doubt(f"the good side could not have started either: {good.row} = {signed(good.rest())} GiB for the KV cache", good.facts, _fraction())
+    if case.changes and not holders.foreign_on(case, "bad"):
+        says = f"SGLang's own sum, all numbers read from the server logs: no fraction up to {fixed(bad.least, 3)} leaves room, on either side"
+        terms = (term("sum decides", says, tuple(dict.fromkeys((*good.facts, *bad.facts)))), *_equal_memory(good, bad))
+        yield Evidence(_fraction(), terms, _wording(case, server, good, bad))
 
 
 def _bad_side_only(case: Case, server: str, bad: Start) -> Iterator[Finding]:
@@ -139,7 +146,7 @@ def _memory(case: Case, *, is_before: bool) -> Subject:
 
 
 def _sum(good: Start | None, bad: Start) -> Sum:
-    rows = [("good  " + good.row, signed(good.rest()), "for the KV cache")] if good is not None else []
+    rows = [("good  " + good.row, signed(good.rest()), "for the KV cache" if good.rest() > 0 else "short")] if good is not None else []
     rows.append(("bad   " + bad.row, signed(bad.rest()), "short"))
     return Sum(f"{_CAPTION}; zero at {fixed(bad.least, 3)}", tuple(rows))
 
@@ -147,9 +154,13 @@ def _sum(good: Start | None, bad: Start) -> Sum:
 def _wording(case: Case, server: str, good: Start | None, bad: Start) -> Wording:
     before = servers.effective(case, "good", server, FRACTION)
     was = before[0] if before is not None else None
-    verdict = (f"{servers.flag(FRACTION)} {show(was)} → {bad.fraction:g} leaves no room for the KV cache. "
-               f"With this model on these GPUs it must be above {fixed(bad.least, 3)}.")
-    back = was if good is not None else fixed(min(0.99, bad.least + 0.05))
+    must = f"With this model on these GPUs it must be above {fixed(bad.least, 3)}"
+    verdict, back = f"{servers.flag(FRACTION)} {show(was)} → {bad.fraction:g} leaves no room for the KV cache. {must}.", was
+    if good is not None and good.rest() <= 0:
+        verdict = (f"{servers.flag(FRACTION)} {bad.fraction:g} leaves no room for the KV cache: {bad.row} = {signed(bad.rest())} GiB. {must}: that explains "
+                   f"it, and nothing else is needed. The good side could not have started either, with {good.fraction:g}.")
+    if good is None or good.rest() <= 0:
+        back = fixed(min(0.99, bad.least + 0.05))
     commands = (
         *_recomputed(case, back),
         *_look(case, server),

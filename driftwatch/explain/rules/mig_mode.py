@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from driftwatch.explain import devices
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.pairs import good_or
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import moved
 
 _MODES = {"mig": "MIG mode", "ecc": "ECC mode"}
@@ -40,11 +41,11 @@ def _mig(case: Case, gpus: list[str], *, is_empty: bool) -> Evidence:
     good, bad = (case.value(side, f"gpus/{gpus[0]}/mig/current") for side in SIDES)
     facts = [f"gpus/{gpu}/mig/{name}" for gpu in gpus for name in ("current", "devices")]
     says = (
-        f"MIG is on and no instance was made: CUDA sees no device there; it was {good} on the good side"
+        f"MIG is on and no instance was made: CUDA sees no device there; on the good side it was {good or good_or(case, 'off', facts[0])}"
         if is_empty
         else f"its MIG layout is another: mode {moved(good, bad)}"
     )
-    terms: tuple[Term, ...] = (term("mig without instances" if is_empty else "mig moved", says, facts),)
+    terms: tuple[Term, ...] = (term("mig without instances" if is_empty else "mig moved", says, facts), *before_unknown(case, "it was so", *facts))
     name = f"{devices.titled(case, gpus)} MIG mode"
     address = devices.address(case, gpus[0])
     commands = (
@@ -62,13 +63,13 @@ def _pending(case: Case, mode: str, title: str) -> Iterator[Finding]:
     if not gpus:
         return
     current, pending = (case.value("bad", f"gpus/{gpus[0]}/{mode}/{name}") for name in ("current", "pending"))
-    name = f"{devices.titled(case, gpus)} {title}"
-    terms = (term("mode pending", f"{title} is {current} and {pending} from the next reset on", [f"gpus/{gpu}/{mode}/pending" for gpu in gpus]),)
+    name, facts = f"{devices.titled(case, gpus)} {title}", [f"gpus/{gpu}/{mode}/{one}" for gpu in gpus for one in ("current", "pending")]
+    terms = (term("mode pending", f"{title} is {current} and {pending} from the next reset on", facts), *before_unknown(case, "it waited", *facts))
     look = Command("confirm", "nvidia-smi -q | grep -iA3 -E 'mig mode|ecc mode'")
     yield Evidence(
         Subject("mig" if mode == "mig" else "ecc", name),
         terms,
-        Wording("GPU mode", name, "!", current, pending, f"{name} waits for a reset.", commands=(look,)),
+        Wording("GPU mode", name, "!", current, pending, f"{name} waits for a reset.", commands=(look,), is_one_host=True),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
@@ -13,6 +12,7 @@ from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, listed, moved, show
+from driftwatch.model import plain
 
 _FILES = ("settings", "remote_code", "copied_code", "weights")
 _UNFINISHED = ("weights_missing", "unfinished_downloads")
@@ -40,23 +40,23 @@ def _part(change: Change) -> str:
 
 def _folder(case: Case, name: str) -> str:
     found = case.value("bad", f"models/{name}/folder") or case.value("bad", f"models/{name}/path")
-    return str(found).rstrip("/") if isinstance(found, str) else unquote(name)
+    return str(found).rstrip("/") if isinstance(found, str) else plain(name)
 
 
 def _revision(case: Case, name: str, change: Change, files: list[Change]) -> Evidence:
     good, bad = both(case, change.path)
     facts = (change.path, *(one.path for one in files[:20]))
-    with_files = f", and with it {listed(unquote(one.path.rsplit('/', 1)[1]) for one in files)}" if files else ""
+    with_files = f", and with it {listed(plain(one.path.rsplit('/', 1)[1]) for one in files)}" if files else ""
     terms = [term("model moved", f"another revision of it is served{with_files}", facts)]
-    terms += _named(case, [unquote(one.path.rsplit("/", 1)[1]) for one in files], facts)
-    shown = unquote(name)
+    terms += _named(case, [plain(one.path.rsplit("/", 1)[1]) for one in files], facts)
+    shown = plain(name)
     verdict = f"Another revision of {shown} is served, {moved(show(good), show(bad))}."
     return Evidence(Subject("file", shown), tuple(terms), Wording("model", shown, mark(good, bad), good, bad, verdict, commands=_look(_folder(case, name))))
 
 
 def _file(case: Case, name: str, change: Change) -> Evidence:
     good, bad = both(case, change.path)
-    file = unquote(change.path.split("/", 3)[3])
+    file = plain(change.path.split("/", 3)[3])
     path = f"{_folder(case, name)}/{file}"
     terms = (term("model file moved", f"{file} of the model is another: {moved(show(good), show(bad))}", (change.path,)), *_named(case, [file], (change.path,)))
     wording = Wording("model", path, mark(good, bad), good, bad, f"{path} of the served model is another than on the good side.", commands=_look(path))

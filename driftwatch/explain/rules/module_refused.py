@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.naming import names_variable
-from driftwatch.explain.pairs import both
+from driftwatch.explain.pairs import both, good_or, values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.transactions import carried, carrier, moved_packages
 from driftwatch.explain.words import command, listed, moved
-from driftwatch.model import Known
 
 REFUSED = "kernel_log/module_refused"
 _WHICH = re.compile(r"^\W*([\w-]+): (?:disagrees about version of symbol|Unknown symbol|version magic|module verification failed)\s*(\w*)")
@@ -60,6 +59,7 @@ def _partners(case: Case, name: str) -> list[str]:
 def _terms(case: Case, name: str, symbols: list[str]) -> Iterator[Term]:
     told = f": it was built against another {listed(dict.fromkeys(filter(None, symbols)))}" if any(symbols) else ""
     yield term("module refused", f"the kernel refused {name}{told}", (REFUSED,))
+    yield from before_unknown(case, "it did", REFUSED)
     loaded = f"modules/{name}/loaded"
     if case.has_moved(loaded):
         yield term("module gone", "it was loaded on the good side, and is not", (loaded,))
@@ -88,7 +88,8 @@ def _wording(case: Case, name: str, symbols: list[str]) -> Wording:
         f"dkms autoinstall && modprobe {name}",
         "as root: builds the modules of this kernel anew; where it came with the driver, install the driver again",
     )
-    loaded = "loaded" if case.value("good", f"modules/{name}/loaded") else None
+    fact = f"modules/{name}/loaded"
+    loaded = "loaded" if case.value("good", fact) else good_or(case, "absent", fact)
     return Wording("kernel module", name, "!", loaded, "refused by the kernel", verdict, by, (look, again))
 
 
@@ -121,7 +122,7 @@ def _parameters(case: Case) -> Iterator[Finding]:
         name, what = change.path.split("/")[1], change.path.split("/", 2)[2].removeprefix("parameters/")
         if not _GPU_MODULE.fullmatch(name) or name.startswith(("ib_", "nfs")):
             continue
-        good, bad = (side.value if isinstance(side, Known) else None for side in (change.good, change.bad))
+        good, bad = values(change)
         terms = (term("module set anew", f"its {what} is another: {moved(good, bad)}", (change.path,)),)
         look = Command("confirm", f"cat /sys/module/{name}/parameters/{what}; grep -r {name} /etc/modprobe.d")
         yield Evidence(Subject("kernel-module", name), terms, Wording("kernel module", f"{name} {what}", mark(good, bad), good, bad, commands=(look,)))

@@ -8,18 +8,27 @@ from collections.abc import Iterator
 from driftwatch.explain import limits
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.pairs import both, logged_more, numbers, plain
+from driftwatch.explain.pairs import both, good_or, logged_more, numbers
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.words import command, count, listed, moved, number, shorten
-from driftwatch.model import Unknown
+from driftwatch.model import Unknown, plain
 
 NETWORK_TYPES = re.compile(r"nfs\d?|cifs|smb\d?|lustre|ceph|glusterfs|beegfs|gpfs|wekafs|9p|fuse\..*|virtiofs|afs|juicefs")
 _WAITS = re.compile(r"rpc_|nfs|cifs|smb|fuse|ceph|lustre|cl_|page_lock|folio_wait|io_schedule|wait_on_page|xfs|ext4|blk|nvme|request_wait", re.IGNORECASE)
 _HOLDS = frozenset({"model", "hf_cache", "venv", "source", "cache", "shm"})
-_OF_FILES = re.compile(r"Read-only file system|No such file or directory|Stale file handle|Input/output error|Permission denied|Transport endpoint")
+_OF_FILES = re.compile(
+    r"failed to map segment|Operation not permitted|[Cc]annot execute|Read-only file system|No such file or directory"
+    r"|Stale file handle|Input/output error|Permission denied|Transport endpoint")
+_FORBIDS = {  # mount(8): what an option forbids, and how that fails
+    "noexec": ("no program runs from it, and no library is mapped from it", re.compile(r"failed to map segment|Permission denied|[Cc]annot execute")),
+    "nodev": ("no device file on it opens", re.compile(r"Permission denied|/dev/")),
+    "nosuid": ("programs on it get no rights of their owner", re.compile(r"Operation not permitted|Permission denied|must be setuid")),
+}
 _PATHS = re.compile(r"(?<![\w./])/[\w.+@%=-]+(?:/[\w.+@%=-]+)*")
-_LOG = {"kernel_log/nfs": "nfs", "kernel_log/network_fs": "network", "kernel_log/io_error": "disk", "kernel_log/hung_task": "any"}
+_AHEAD = "read_ahead_kib"
+_IO = "kernel_log/io_error"
+_LOG = {"kernel_log/nfs": "nfs", "kernel_log/network_fs": "network", _IO: "disk", "kernel_log/hung_task": "any"}
 
 
 def mounts(case: Case, side: SideName) -> list[str]:
@@ -64,6 +73,7 @@ def _terms(case: Case, mount: str) -> Iterator[Term]:
         yield term("mount does not answer", f"{place} gave no answer in time", (f"mounts/{mount}/answers",))
         yield term("open", "whether it answered on the good side is not known", (f"mounts/{mount}/answers",))
     yield from _moved(case, mount, place)
+    yield from _ahead(case, mount)
     if stalled:
         yield from _of_log(case, mount)
         yield from _of_tasks(case)
@@ -91,6 +101,8 @@ def _moved(case: Case, mount: str, place: str) -> Iterator[Term]:
         facts = [change.path for change in changes]
         if told:
             yield term("mount moved", f"it is another mount: {listed(told)}", facts)
+        elif forbids(case, mount):
+            yield from _forbidden(case, mount, facts)
         elif became_read_only(case, mount):
             yield term("mount became read-only", "it was mounted to read and write, and is read-only now", facts)
         else:
@@ -101,10 +113,34 @@ def _moved(case: Case, mount: str, place: str) -> Iterator[Term]:
         yield from _path_named(case, place, [change.path for change in changes])
 
 
+def _ahead(case: Case, mount: str) -> Iterator[Term]:
+    """Yield that the kernel reads much less ahead: what is read in order, as weights are, then waits for each piece."""
+    path = f"mounts/{mount}/{_AHEAD}"
+    before, now = numbers(case, path)
+    if before is not None and now is not None and now * 4 <= before and case.klass in (None, "slow", "hang"):
+        yield term("reads ahead less", f"the kernel reads {now:g} KiB ahead, and read {before:g}: what is read in order waits for each piece", (path,))
+        kind = str(case.value("bad", f"mounts/{mount}/type"))
+        if holds_model(case, "bad", mount) and NETWORK_TYPES.fullmatch(kind):
+            yield term("served over a network", f"the model lies on it, {kind}", (f"mounts/{mount}/type",))
+
+
 def became_read_only(case: Case, mount: str) -> bool:
     """Tell whether a mount that could be written to on the good side no longer can."""
     good, bad = (one.split(",") if isinstance(one, str) else [] for one in both(case, f"mounts/{mount}/options"))
     return "rw" in good and "ro" in bad
+
+
+def forbids(case: Case, mount: str) -> list[str]:
+    """Return the options of a mount that forbid something and that the good side's had not."""
+    good, bad = (set(one.split(",")) if isinstance(one, str) else set() for one in both(case, f"mounts/{mount}/options"))
+    return sorted((bad - good) & set(_FORBIDS))
+
+
+def _forbidden(case: Case, mount: str, facts: list[str]) -> Iterator[Term]:
+    for option in forbids(case, mount):
+        yield term("mount forbids", f"it is mounted {option} now: {_FORBIDS[option][0]}", facts)
+        if _FORBIDS[option][1].search(case.text):
+            yield term("text fits", "the error text is that of what the option forbids", facts)
 
 
 def _path_named(case: Case, place: str, facts: list[str]) -> Iterator[Term]:
@@ -125,6 +161,7 @@ def _of_log(case: Case, mount: str) -> Iterator[Term]:
         lines = logged_more(case, path)
         if lines and (about == "any" or (about == "disk") != bool(NETWORK_TYPES.fullmatch(kind))):
             yield term("kernel log names it", f"the kernel's log: {lines[0]}", (path,))
+            yield from before_unknown(case, "it did", path)
             return
 
 
@@ -145,12 +182,16 @@ def _wording(case: Case, mount: str) -> Wording:
     place = plain(mount)
     kinds, sources = (both(case, f"mounts/{mount}/{name}") for name in ("type", "source"))
     good, bad = (f"{kind} {source}" if kind else None for kind, source in zip(kinds, sources, strict=True))
+    if good is None and isinstance(case.good.get(f"mounts/{mount}/type"), Unknown):
+        good = "not known"
     has_options = good == bad and case.has_moved(f"mounts/{mount}/options")
+    ahead = good == bad and not has_options and case.has_moved(f"mounts/{mount}/{_AHEAD}")
     state = "does not answer" if is_stalled(case, mount) else "is not mounted" if bad is None else "is another mount"
+    state = "is read with less read-ahead" if ahead and not is_stalled(case, mount) else state
     if has_options and not is_stalled(case, mount):
         state = "is read-only now" if became_read_only(case, mount) else "is mounted with other options"
     detail = f", {moved(good, bad)}" if good != bad else f" ({bad})"
-    good, bad = both(case, f"mounts/{mount}/options") if has_options else (good, bad)
+    good, bad = both(case, f"mounts/{mount}/{'options' if has_options else _AHEAD}") if has_options or ahead else (good, bad)
     look = Command("confirm", f"timeout 5 stat {command([place])}; grep -w {command([place])} /proc/mounts; dmesg | grep -iE 'nfs|not responding' | tail")
     return Wording("mount", place, "!" if is_stalled(case, mount) else mark(good, bad), good, bad, f"{place} {state}{detail}.", commands=(look,))
 
@@ -168,8 +209,9 @@ def _full(case: Case) -> Iterator[Finding]:
             facts = (f"disks/{mount}/{free}", f"disks/{mount}/{every}")
             terms = [term("disk full", f"{place} has {limits.show(left)} of {limits.show(size)} {what} left", facts)]
             terms += [term("errno names it", "the error text says that no space was left", facts)] if is_named else []
+            terms += before_unknown(case, "it was full", facts[0])
             look = Command("confirm", f"df -h {command([place])}; df -i {command([place])}")
-            good = limits.show(before) if before is not None else None
+            good = limits.show(before) if before is not None else good_or(case, "absent", facts[0])
             yield Evidence(
                 Subject("disk", place),
                 tuple(terms),
@@ -178,14 +220,14 @@ def _full(case: Case) -> Iterator[Finding]:
 
 
 def _failing(case: Case) -> Iterator[Finding]:
-    lines = logged_more(case, "kernel_log/io_error")
+    lines = logged_more(case, _IO)
     if lines:
         line = lines[0]
-        terms = (term("disk failing", f"the kernel's log: {line}", ("kernel_log/io_error",)),)
+        terms = (term("disk failing", f"the kernel's log: {line}", (_IO,)), *before_unknown(case, "it erred", _IO))
         look = Command("confirm", "dmesg | grep -iE 'i/o error|nvme|ata' | tail; smartctl -a DEVICE")
-        yield Evidence(
-            Subject("disk", "I/O errors"), terms, Wording("disk", "I/O errors in the kernel's log", "+", None, line, f"A disk errs: {line}.", commands=(look,))
-        )
+        good = good_or(case, "absent", _IO)
+        wording = Wording("disk", "I/O errors in the kernel's log", "+", good, line, f"A disk errs: {line}.", commands=(look,))
+        yield Evidence(Subject("disk", "I/O errors"), terms, wording)
 
 
 RULES = (Rule("mount_state", needs=(), weigh=weigh, blames=("mount", "disk")),)

@@ -10,7 +10,7 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family
 from driftwatch.explain.pairs import both, logged_more
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.transactions import carrier
 from driftwatch.explain.words import moved, number, show
 
@@ -55,9 +55,10 @@ def _beside(case: Case, name: str, path: str) -> Iterator[Term]:
     others = {other: _rate(case.value("bad", f"{top}/{other}/{rest}")) for other in case.families(top) if other != name}
     if now is not None and any(rate is not None and rate == _rate(case.value("good", path)) for rate in others.values()):
         yield term("one device of many", "others of this host run at what it had", [f"{top}/{other}/{rest}" for other, rate in others.items() if rate])
-    lines = [line for log in ("kernel_log/mlx5", "kernel_log/net_link") for line in logged_more(case, log) if re.search(rf"\b{re.escape(name)}\b", line)]
-    if lines:
-        yield term("kernel log names it", f"the kernel's log: {lines[0]}")
+    lines = {line: log for log in ("kernel_log/mlx5", "kernel_log/net_link") for line in logged_more(case, log) if re.search(rf"\b{re.escape(name)}\b", line)}
+    for line, log in list(lines.items())[:1]:
+        yield term("kernel log names it", f"the kernel's log: {line}", (log,))
+        yield from before_unknown(case, "it did", log)
 
 
 def _weight(case: Case, path: str, what: str) -> str:

@@ -12,7 +12,7 @@ from driftwatch.explain.naming import names_file, names_package
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import pip, term
 from driftwatch.explain.words import listed, shorten
-from driftwatch.model import Known
+from driftwatch.model import Known, plain
 
 _MOST_FILES = 3  # more files that moved between two owners are told as the package that won
 
@@ -46,7 +46,7 @@ def _winner(side: Any) -> str:
 
 def _path(case: Case, change: Change) -> str:
     """Return the path of a file as other rules name it: below the folder of its package where that is told."""
-    relative = change.path.split("/", 2)[2].replace("%2F", "/").replace("%25", "%")
+    relative = plain(change.path.split("/", 2)[2])
     place = next((one for name in _owners(change.bad) if isinstance(one := case.value("bad", f"packages/{name}/location"), str) and one), "")
     return f"{place.rstrip('/')}/{relative}" if place and not relative.startswith("/") else relative
 

@@ -12,7 +12,7 @@ from driftwatch.explain.naming import names_package
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import file_terms, pip, term
 from driftwatch.explain.words import command, count, listed, shorten
-from driftwatch.model import Known
+from driftwatch.model import Known, plain
 
 _MOST_FILES = 3  # more altered files of one package are told as the package
 
@@ -31,7 +31,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 
 def _relative(change: Change) -> str:
-    return change.path.split("/", 3)[3].replace("%2F", "/").replace("%25", "%")
+    return plain(change.path.split("/", 3)[3])
 
 
 def _is_missing(change: Change) -> bool:

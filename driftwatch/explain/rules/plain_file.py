@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,11 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.naming import names_file
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
-from driftwatch.explain.words import command, count, show
-from driftwatch.model import Known
+from driftwatch.explain.words import command, count, listed, show
+from driftwatch.model import Known, plain
 
 _CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link")
+_OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
 
 def weigh(case: Case) -> Iterator[Finding]:
@@ -24,8 +26,31 @@ def weigh(case: Case) -> Iterator[Finding]:
         if change.path.rsplit("/", 1)[1] in _CONTENT:
             found.setdefault(change.path.split("/")[1], []).append(change)
     for part, changes in found.items():
-        path = part.replace("%2F", "/").replace("%25", "%")
+        path = plain(part)
         yield Evidence(Subject("file", path), tuple(_terms(case, path, changes)), _wording(path, changes))
+    yield from _shown(case, {plain(part) for part in found})
+
+
+def _shown(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Yield each file of which ``cat`` showed other lines, and of which nothing else is told."""
+    found: dict[str, list[Change]] = {}
+    for change in case.moved("transcript/cat */*"):
+        path = plain(change.path.split("/")[1].removeprefix("cat "))
+        if path not in told and not _OF_THE_MOMENT.search(path):
+            found.setdefault(path, []).append(change)
+    for path, changes in found.items():
+        facts = tuple(change.path for change in changes)
+        lines = listed(plain(change.path.rsplit("/", 1)[1]) for change in changes)
+        terms = [term("model file moved" if _is_of_model(case, path) else "file moved", f"other lines stand in it: {lines}", facts)]
+        terms += [term("named in the error", "the error text names this file", facts)] if names_file(case.text, path) else []
+        wording = Wording("file", path, "~", show(_good(changes[0])), show(_bad(changes[0])), f"Other lines stand in {path}: {lines}.", commands=_looks(path))
+        yield Evidence(Subject("file", path), tuple(terms), wording)
+
+
+def _is_of_model(case: Case, path: str) -> bool:
+    """Tell whether a file lies in the folder of a model that is served on the bad side."""
+    served = (case.value("bad", f"servers/{server}/args/{name}") for server in case.families("servers") for name in ("model_path", "model"))
+    return any(isinstance(one, str) and one.startswith("/") and path.startswith(one.rstrip("/") + "/") for one in served)
 
 
 def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
@@ -59,10 +84,14 @@ def _wording(path: str, changes: list[Change]) -> Wording:
     first = next((change for change in changes if change.path.endswith("/bytes")), changes[0])
     unit = " bytes" if first.path.endswith("/bytes") else ""
     good, bad = (None if value is None else f"{show(value)}{unit}" for value in (_good(first), _bad(first)))
-    looks = (Command("confirm", command(["ls", "-l", path])), Command("look", command(["sha256sum", path]))) if path.startswith("/") else (
-        Command("confirm", f"ls -l {path}"),) if path.startswith("~/") and " " not in path else ()
     verdict = f"{path} is not the file of the good side: {show(good)} → {show(bad)}."
-    return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=looks)
+    return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=_looks(path))
+
+
+def _looks(path: str) -> tuple[Command, ...]:
+    if path.startswith("/"):
+        return (Command("confirm", command(["ls", "-l", path])), Command("look", command(["sha256sum", path])))
+    return (Command("confirm", f"ls -l {path}"),) if path.startswith("~/") and " " not in path else ()
 
 
 RULES = (Rule("plain_file", needs=(), weigh=weigh, blames=("file",)),)

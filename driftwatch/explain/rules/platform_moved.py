@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
+from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, python_of, term
 from driftwatch.explain.words import command, moved
-from driftwatch.model import Known
 
 _FACTS = {
     "kernel/release": ("kernel", "kernel", "kernel moved", "another kernel runs: modules must have been built for it"),
@@ -22,7 +22,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     """Yield the parts of the platform that moved."""
     for path, (kind, layer, weight, says) in _FACTS.items():
         for change in case.moved(path):
-            good, bad = (side.value if isinstance(side, Known) else None for side in (change.good, change.bad))
+            good, bad = values(change)
             look = Command("confirm", "uname -r" if kind == "kernel" else command([python_of(case), "-V"]))
             wording = Wording(layer, path, mark(good, bad), good, bad, f"The {layer} moved, {moved(good, bad)}.", commands=(look,))
             yield Evidence(Subject(kind, layer), (term(weight, says, (path,)),), wording)

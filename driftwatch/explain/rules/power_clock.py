@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from driftwatch.explain import devices
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.pairs import both
+from driftwatch.explain.pairs import both, good_or
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import term
+from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import listed
 from driftwatch.model import Known
 
@@ -85,13 +85,16 @@ def _slow_clock(case: Case, slow: list[str]) -> Evidence:
 def _throttled(case: Case, found: dict[str, list[str]]) -> Evidence:
     gpus = list(found)
     told = listed(dict.fromkeys(reason for reasons in found.values() for reason in reasons))
-    terms = (term("throttled", f"the driver throttles it: {told}", [f"gpus/{gpu}/event_reasons" for gpu in gpus]), *_alone(case, gpus))
+    facts = [f"gpus/{gpu}/event_reasons" for gpu in gpus]
+    terms = (term("throttled", f"the driver throttles it: {told}", facts), *before_unknown(case, "it did", *facts), *_alone(case, gpus, "event_reasons"))
     name = f"{devices.titled(case, gpus)} throttled"
-    return Evidence(Subject("power-clock", name), terms, Wording("GPU clock", name, "+", "not throttled", told, f"{name}: {told}.", commands=(_LOOK,)))
+    wording = Wording("GPU clock", name, "+", good_or(case, "not throttled", *facts, less="not throttled"), told, f"{name}: {told}.", commands=(_LOOK,))
+    return Evidence(Subject("power-clock", name), terms, wording)
 
 
-def _alone(case: Case, gpus: list[str]) -> Iterator[Term]:
-    if len(gpus) == 1 and len(devices.every(case)) > 1:
+def _alone(case: Case, gpus: list[str], name: str) -> Iterator[Term]:
+    others = [f"gpus/{gpu}/{name}" for gpu in devices.every(case) if gpu not in gpus]
+    if len(gpus) == 1 and others and all(case.known(path) is not None for path in others):
         yield term("one device of many", "the GPUs beside it do not")
 
 
@@ -104,7 +107,7 @@ def _limits(case: Case, slow: list[str]) -> Iterator[Finding]:
     good, bad = (devices.figure(case, side, gpus[0], _LIMIT) or 0 for side in SIDES)
     fell = bad < good
     says = f"{good:.0f} → {bad:.0f} W" + (": it may do less work" if fell else ": it may draw more of the supply")
-    terms = (term("power limit fell" if fell else "power limit moved", says, [change.path for change in changes]), *_alone(case, gpus))
+    terms = (term("power limit fell" if fell else "power limit moved", says, [change.path for change in changes]), *_alone(case, gpus, _LIMIT))
     name = f"{devices.titled(case, gpus)} power limit"
     commands = (
         Command("confirm", "nvidia-smi -q -d POWER"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from driftwatch.explain.case import SIDES, Case, SideName
@@ -27,7 +28,10 @@ def weigh(case: Case) -> Iterator[Finding]:
                 continue
             facts = tuple(dict.fromkeys((*good.values(), *bad.values())))
             if len(bad) > 1:
-                says = f"its ranks no longer have it alike: {count(len(bad), 'value')} now ({show(sorted(bad))}), one before ({show(next(iter(good)))})"
+                now, before = show(", ".join(sorted(bad))), show(next(iter(good)))
+                says = f"its ranks no longer have it alike: {count(len(bad), 'value')} now ({now}), one before ({before})"
+                if variable_family(name) == "devices" and all(re.fullmatch(r"[\w-]+", one) for one in bad):
+                    says += ": each rank now gets one device"
                 yield Evidence(Subject("env-var", name), (term("ranks no longer alike", says, facts), *_job_system(case)))
             else:
                 yield Evidence(Subject("env-var", name), (term("ranks alike again", f"all its ranks have one value now, and had {len(good)}", facts),))

@@ -27,7 +27,8 @@ def weigh(case: Case) -> Iterator[Finding]:
             yield from _gone(case, one)
         else:
             says = f"{one.by} {case.value('bad', f'packages/{one.by}/version')} requires {one.requirement}, installed is {one.installed}"
-            yield from told_of(case, Pair(one.by, one.name, says, case.value("good", f"packages/{one.by}/requires") is not None, "requirement broke"))
+            held = case.value("good", f"packages/{one.by}/requires") is not None and case.known(f"packages/{one.name}/version") is not None
+            yield from told_of(case, Pair(one.by, one.name, says, held, "requirement broke"))
 
 
 def _gone(case: Case, one: Unmet) -> Iterator[Finding]:

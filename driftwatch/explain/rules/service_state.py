@@ -6,16 +6,25 @@ import re
 from collections.abc import Iterator
 
 from driftwatch.explain import servers
-from driftwatch.explain.case import Case
+from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
-from driftwatch.explain.words import command, show
+from driftwatch.explain.words import command, listed, show
 
 _MODULE = "driver/module/version"
 _SERVERS = re.compile(r"vllm|sglang|ollama|torchrun|llama|tgi|triton|lmdeploy|text-generation|serve")
-_STACK = re.compile(r"(?:nvidia-|dcgm|docker|containerd|slurm|openibd|opensm|rdma|lustre|nfs|autofs|rpc|wekafs|beegfs|gpfs|irqbalance|tuned|chrony)")
+_STACK = re.compile(
+    r"(?:nvidia-|dcgm|docker|containerd|slurm|openibd|opensm|rdma|lustre|nfs|autofs|rpc|wekafs|beegfs|gpfs|irqbalance|tuned|chrony|ntp|systemd-timesyncd)")
+_ENGINES = ("docker", "containerd", "podman", "crio")
+_WORK = tuple((re.compile(names), re.compile(text, re.IGNORECASE), says) for names, text, says in (  # services, how an error speaks of their work, what that is
+    (r"rpc-?bind|rpc-\w+|nfs.*", r"No locks available|\blockd\b|\bstatd\b|\bNFS\b|RPC:", "locks and calls of NFS"),
+    (r"chronyd?|ntp\w*|systemd-timesyncd",
+     r"TooSkewed|clock.?skew|not (?:yet|currently) valid|request time|(?:certificate|token|signature)\b.{0,40}\bexpired|time.{0,20}(?:drift|out of sync)",
+     "the host's clock: signatures, tokens and certificates are held against it"),
+    (r"nvidia-gridd", r"licen[cs]e", "licenses of virtual GPUs"),
+))
 _OWN = ("nvidia-fabricmanager",)  # a rule of its own tells these
 
 
@@ -47,8 +56,18 @@ def _terms(case: Case, name: str, path: str) -> Iterator[Term]:
     yield term("service failed" if is_failed else "service stopped", f"it is {case.value('bad', path)}, and was active on the good side", (path,))
     if name.startswith(("nvidia-", "dcgm")) and case.has_moved(_MODULE) and case.value("bad", _MODULE) is None:
         yield term("follows the driver", "no NVIDIA module is loaded: it cannot run without one", (_MODULE,))
+    stopped = _stopped_containers(case) if name in _ENGINES else []
+    if stopped:
+        yield term("its containers stopped", f"{listed(stopped)} ran by it, and not now", [f"containers/{one}/state" for one in stopped])
     if name in case.text:
         yield term("text names it", "the error text names it")
+    work = next((says for names, text, says in _WORK if names.fullmatch(name) and text.search(case.text)), "")
+    if work:
+        yield term("text fits", f"the error is of its work: {work}", (path,))
+
+
+def _stopped_containers(case: Case) -> list[str]:
+    return [one for one in case.families("containers") if [case.value(side, f"containers/{one}/state") == "running" for side in SIDES] == [True, False]]
 
 
 def _persistence(case: Case) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.effect_time import out_of_order
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
+from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import file_terms, mark, term
 from driftwatch.explain.words import command, count, listed, shorten, utc_minute
-from driftwatch.model import Known
+from driftwatch.model import Known, plain
 
 _OF_SYMPTOM = {
     "oom": re.compile(r"mem_cache|memory|model_runner|alloc|kv_cache|pool|server_args"),
@@ -47,19 +48,15 @@ def _blanks_only(case: Case) -> dict[tuple[str, str], tuple[str, str]]:
     for path, value in case.below("bad", "git"):
         parts = path.split("/", 3)
         if len(parts) > 3 and parts[2] == "files" and isinstance(value, dict) and value.get("only"):
-            found[parts[1], _plain(parts[3]).rsplit("/", 1)[-1]] = (str(value["only"]), path)
+            found[parts[1], plain(parts[3]).rsplit("/", 1)[-1]] = (str(value["only"]), path)
     return found
-
-
-def _plain(part: str) -> str:
-    return part.replace("%2F", "/").replace("%25", "%")
 
 
 def _edited(case: Case, change: Change, blanks: dict[tuple[str, str], tuple[str, str]]) -> Evidence:
     _, key, _, relative = change.path.split("/", 3)
-    relative = _plain(relative)
+    relative = plain(relative)
     path = _place(case, key, relative)
-    good, bad = (_digest(side.value) if isinstance(side, Known) else None for side in (change.good, change.bad))
+    good, bad = map(_digest, values(change))
     verdict = f"{shorten(path)} was {'added' if good is None else 'removed' if bad is None else 'edited'}."
     commands = (Command("look", command(["ls", "-l", "--time-style=full-iso", path])),) if path.startswith("/") else ()
     wording = Wording("source file", path, mark(good, bad), good, bad, verdict, commands=commands)
@@ -70,7 +67,7 @@ def _edited(case: Case, change: Change, blanks: dict[tuple[str, str], tuple[str,
 
 
 def _only(told: tuple[str, str] | None, relative: str) -> Iterator[Term]:
-    if told is not None and _ends_alike(_plain(told[1].split("/", 3)[3]), relative):
+    if told is not None and _ends_alike(plain(told[1].split("/", 3)[3]), relative):
         yield term("blanks only", f"it differs from its commit only in {told[0]}", (told[1],))
 
 
@@ -120,7 +117,7 @@ def _is_equal(case: Case, path: str) -> bool:
 def _touched(case: Case, top: str) -> str:
     """Return which files have another time but the same bytes, and when they were touched."""
     times = [change for change in case.changes if change.path.startswith(top + "times/") and change.kind == "changed" and isinstance(change.bad, Known)]
-    names = [change.path.rsplit("/", 1)[1].split("%2F")[-1] for change in times]
+    names = [plain(change.path.rsplit("/", 1)[1]).rsplit("/", 1)[-1] for change in times]
     if not times:
         return ""
     first = times[0].bad.value if isinstance(times[0].bad, Known) else None

@@ -5,6 +5,7 @@ What another one brought is told with what brought it, and weighs more than that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,13 +18,13 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import GPU_STACK, companion_of, is_attention, is_off_level, package_family
 from driftwatch.explain.mentions import Said, mentions
 from driftwatch.explain.naming import lacks_symbol_of, names_package
+from driftwatch.explain.pairs import values
 from driftwatch.explain.releases import is_unreleased, went_back
 from driftwatch.explain.requirements import has_moved, wanted_by
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, pip, term
 from driftwatch.explain.weights import by_class
 from driftwatch.explain.words import listed, moved, show
-from driftwatch.model import Known
 
 _LAYERS = {
     "kernel": "a kernel package: it brings code that runs on the GPU", "binding": "it binds Python to code of the GPU",
@@ -35,6 +36,7 @@ _LAYERS = {
     "web": "a web package: it touches neither GPU nor model", "client": "a client of other services: no request of the server passes through it",
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
 }
+_LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
 _BUILD_FACTS = ("transcript/python/torch._C._GLIBCXX_USE_CXX11_ABI", "torch/cxx11_abi")
 
 
@@ -53,23 +55,19 @@ def _name(path: str) -> str:
     return path.split("/")[1]
 
 
-def _both(change: Change) -> tuple[Any, Any]:
-    good, bad = change.good, change.bad
-    return (good.value if isinstance(good, Known) else None, bad.value if isinstance(bad, Known) else None)
-
-
 def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evidence:
     case, name, facts = said.case, _name(change.path), (change.path,)
-    good, bad = _both(change)
+    good, bad = values(change)
     carrier = _carrier(case, name, wanted)
     told = tuple(mentions(said, name, facts))
-    place = (*_place(case, change, carrier, is_named=bool(told)), *_follows(said, name))
-    terms = (term("moved", _told(good, bad), facts), *_other_than_newer(case, change), *_layer(case, name, change.path, is_named=bool(told)), *told, *place)
-    late = out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts)
-    others = tuple(late) if told else (*_carries(case, name, said.required), *_another(said, change), *late)
+    terms = [term("moved", _told(good, bad), facts), *_other_than_newer(case, change), *_layer(case, name, change.path, is_named=bool(told)), *told]
+    terms += [*_place(case, change, carrier, is_named=bool(told)), *_follows(said, name)]
+    if not told:
+        terms += [*_carries(case, name, said.required), *_another(said, change)]
+    terms += [*out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts), *_build(case, name)]
     verdict = f"{name} {moved(good, bad)}{', ' + carrier if carrier else ''}."
     wording = Wording("package", name, mark(good, bad), good, bad, verdict, carrier, _commands(case, name, good, bad))
-    return Evidence(Subject("package", name), (*terms, *others, *_build(case, name)), wording)
+    return Evidence(Subject("package", name), tuple(terms), wording)
 
 
 def _told(good: Any, bad: Any) -> str:
@@ -80,18 +78,20 @@ def _told(good: Any, bad: Any) -> str:
 
 def _other_than_newer(case: Case, change: Change) -> Iterator[Term]:
     """Yield that a version is not simply the next release: a build that was never released, or, before a failure, an older one that nobody wanted."""
-    (good, bad), facts = _both(change), (change.path,)
+    (good, bad), facts = values(change), (change.path,)
     if good is not None and is_unreleased(bad) and not is_unreleased(good):
         yield term("unreleased", "a nightly or candidate build stands where a release stood", facts)
     elif case.klass is not None and went_back(good, bad):
         yield term("went back", "it is older than on the good side: something held it back", facts)
+        if package_family(_name(change.path)) == "server":
+            yield term("server went back", "the server itself: nobody installs an older one without a reason, a resolver does", facts)
 
 
 def _carrier(case: Case, name: str, wanted: Mapping[str, list[str]]) -> str:
     """Return what brought a package along: one that requires it and that moved too; one that nothing else brought before any other."""
     users = [user for user in wanted.get(name, []) if user != name and companion_of(user) != name and has_moved(case, user)]
     first = min(users, key=lambda user: (package_family(user) != "server", users.index(user)), default="")
-    return f"came with {first} {moved(*_both(case.by_path[f'packages/{first}/version']))}" if first else ""
+    return f"came with {first} {moved(*values(case.by_path[f'packages/{first}/version']))}" if first else ""
 
 
 def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Iterator[Term]:
@@ -99,7 +99,9 @@ def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Itera
     facts = (change.path,)
     if is_named:
         return
-    if change.kind in ("added", "removed"):
+    if change.kind == "removed" and _LACKS.search(case.text):
+        yield term("gone and missed", "it is gone since the good side, and the error lacks something", facts)
+    elif change.kind in ("added", "removed"):
         term_name, says = ("came new", "nothing used it before") if change.kind == "added" else ("went away", "what needs it would say so")
         yield term(term_name, says, facts)
     if carrier and change.kind == "changed" and package_family(_name(change.path)) in GPU_STACK and not _moved_leader(case, _name(change.path)):
@@ -114,7 +116,9 @@ def _moved_leader(case: Case, name: str) -> str:
 def _follows(said: Said, name: str) -> Iterator[Term]:
     """Yield that a package goes with a leader that moved too, unless the error names it and not that one, or comes from it."""
     case = said.case
-    leader = _moved_leader(case, name) if name not in said.raisers else ""
+    leader = _moved_leader(case, name)
+    if name in said.raisers and leader not in said.raisers:
+        return
     is_meant = lacks_symbol_of(case.text, name) or speaks_with(case.text, name) or (names_package(case.text, name) and not names_package(case.text, leader))
     if leader and not is_meant:
         facts = (f"packages/{name}/version", f"packages/{leader}/version")
@@ -133,6 +137,8 @@ def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterat
 def _another(said: Said, change: Change) -> Iterator[Term]:
     """Yield what speaks against a package that the error does not name: it names another one, or it is of the other level."""
     named = said.named
+    if said.has_moved_raiser and not named:
+        yield term("raised elsewhere", f"the traceback ends in the code of {listed(said.raisers, 2)}, which moved too", (change.path,))
     if is_of_system(said.case.text):
         yield term("the system refused", "the operating system refused or lacked something: who prints it only asked", (change.path,))
     if is_off_level(said.case.text, _name(change.path)):
@@ -146,7 +152,7 @@ def _build(case: Case, name: str) -> Iterator[Term]:
     if name == "torch":
         for path in _BUILD_FACTS:
             if case.has_moved(path):
-                yield term("interface moved", f"its C++ interface is another: {moved(*_both(case.by_path[path]))}", (path,))
+                yield term("interface moved", f"its C++ interface is another: {moved(*values(case.by_path[path]))}", (path,))
 
 
 def _rebuilt(said: Said, change: Change) -> Evidence:
@@ -155,14 +161,14 @@ def _rebuilt(said: Said, change: Change) -> Evidence:
     first = term("new build of one version", f"still {version}, but its RECORD is another: a different build", (change.path,))
     told = tuple(mentions(said, name, (change.path,)))
     look = Command("look", pip(case, "show", "-f", name))
-    good, bad = (show(one)[:19] for one in _both(change))
+    good, bad = (show(one)[:19] for one in values(change))
     wording = Wording("package", f"{name} {version}, RECORD", "~", good, bad, f"{name} {version} is another build.", commands=(look,))
     return Evidence(Subject("package", name), (first, *_layer(case, name, change.path, is_named=bool(told)), *told), wording)
 
 
 def _elsewhere(said: Said, change: Change) -> Evidence:
     """Return that a distribution of the same version was installed from another folder, archive or repository."""
-    name, (good, bad) = _name(change.path), (_place_of(one) for one in _both(change))
+    name, (good, bad) = _name(change.path), (_place_of(one) for one in values(change))
     terms = [term("installed from elsewhere", f"the same version, from another place: {moved(good, bad, absent='the index')}", (change.path,))]
     folder = bad.removeprefix("file://") if bad else ""
     if len(folder) > 1 and folder in said.case.trace:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 from driftwatch.fleet.errors import FleetError
+from driftwatch.places import user_path
 
 LARGEST_FILE = 64 << 20
 PROGRAM_S = 60.0
@@ -14,7 +14,7 @@ LONGEST_SAID = 300
 
 def read_text(place: str) -> str:
     """Return an inventory's text. Raises FleetError where it cannot be read."""
-    path = Path(place).expanduser()
+    path = user_path(place, FleetError)
     try:
         if not path.is_file():
             raise FleetError("there is no such inventory file", place, "check its path")

@@ -144,7 +144,8 @@ def _way(way: Way, page: Page) -> list[str]:
             lines += page.wrap(f"{difference.path}  {difference.good} → {difference.bad}", f"  {difference.mark} ", "      ")
     for silent in way.silent[:SHOWN_SILENT]:
         lines += page.wrap(f"{silent.what}: {silent.status.replace('_', ' ')}{': ' + silent.reason if silent.reason else ''}", "  ? ", "    ")
-    rest = [count(number, word) for number, word in ((_left(way), "more difference"), (len(way.silent) - SHOWN_SILENT, "more without an answer")) if number > 0]
+    more = ((_left(way), "more difference", ""), (len(way.silent) - SHOWN_SILENT, "more without an answer", "more without an answer"))
+    rest = [count(number, *words) for number, *words in more if number > 0]
     lines += page.wrap(", ".join(rest), "  ", "  ") if rest else []
     return lines + (page.command("look", way.look, "", 2) if way.look else [])
 
