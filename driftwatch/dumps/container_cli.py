@@ -20,6 +20,7 @@ _ROW = re.compile(
     r"\s{0,4}(?P<key>NVRM version|CUDA version|Device Index|Device Minor|Model|Brand|GPU UUID|Bus Location|Architecture):\s{1,20}(?P<value>\S.{0,120}?)\s*\Z")
 _HOST = {"NVRM version": "driver/version", "CUDA version": "cuda/driver"}
 _GPU = {"Model": "name", "Architecture": "compute_capability"}
+_UUID = re.compile(r"GPU-(?:[0-9a-f]{4,12}-){4}[0-9a-f]{12}\Z")
 _VERSION = re.compile(r"\d[\d.]{1,20}\Z")
 
 
@@ -53,9 +54,10 @@ def parse(text: str) -> Parsed:
 
 
 def _gpu(block: dict[str, str]) -> Iterator[tuple[str, Any]]:
-    top = fact_path("gpus", block.get("GPU UUID", ""))
-    if not top.startswith("gpus/GPU-"):
+    uuid = block.get("GPU UUID", "")
+    if not _UUID.match(uuid):
         return
+    top = fact_path("gpus", uuid)
     if block.get("Device Index", "").isdigit():
         yield f"{top}/index", int(block["Device Index"][:6])
     if pci := pci_address(block.get("Bus Location", "")):

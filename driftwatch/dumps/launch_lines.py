@@ -40,7 +40,7 @@ _SCRIPTS = (("api_server.py", "vllm"), ("launch_server.py", "sglang"))
 _LAST_OPTION = re.compile(r"\s+-{1,2}[\w-]{0,80}(?:[ =]\S{0,400})?\Z")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
 _TWO_OPTIONS = re.compile(r"\s--[a-z]")
-_CARRIED_ON = re.compile(r"\\\s+(?=-)")  # a backslash whose line end was lost
+_NO_WORDS = re.compile(r"\\\s+(?=-)|\s-{1,2}\s*\Z")  # a backslash whose line end was lost, an option that was cut behind its dashes
 _BROKEN = "a command that starts a server is left out: its quotes do not pair"
 _LONGEST = 16_000
 _MOST_LINES = 60
@@ -125,7 +125,7 @@ def _simples(lines: Sequence[str]) -> tuple[Simple, ...]:
     """Return the simple commands of one command line that may run over several lines."""
     first = prompted(lines[0])
     text = " ".join(line.rstrip().rstrip("\\") for line in ([first.text, *lines[1:]] if first else lines))
-    return simple_commands(Prompted(bracketed(_CARRIED_ON.sub(" ", text[:_LONGEST])), first.mark if first else "bare"))
+    return simple_commands(Prompted(bracketed(_NO_WORDS.sub(" ", text[:_LONGEST])), first.mark if first else "bare"))
 
 
 def _launch(simple: Simple) -> Launch | None:

@@ -15,4 +15,5 @@ def kernel_of(platform: str) -> dict[str, str]:
 
 def os_name(text: str) -> str:
     """Return an operating system's name without the machine in brackets that PyTorch's tool adds."""
-    return re.sub(r"\s*\((?:x86_64|aarch64|arm64|ppc64le|riscv64|s390x|AMD64)\)\Z", "", text.strip())
+    text = re.sub(r"\s*\([^()]*\Z", "", text)  # a bracket that a cut left open
+    return re.sub(r"\s*\((?:x86_64|aarch64|arm64|ppc64le|riscv64|s390x|AMD64)\)\Z", "", text)

@@ -24,13 +24,13 @@ from driftwatch.dumps.hosts import told_by_some
 from driftwatch.dumps.launch_lines import is_alone
 from driftwatch.dumps.merge import UNKNOWN, merged
 from driftwatch.dumps.placeholders import without_placeholders
-from driftwatch.dumps.rows import NAME, version_path
 from driftwatch.dumps.secrets import left_out, masked
 from driftwatch.dumps.unprinted import unprinted
 from driftwatch.model import ProbeResult, Snapshot, Unknown
 
 MOST_FACTS = 25_000
-_SHORT = re.compile(rf"\s{{0,8}}(?:[-+~*]\s{{1,4}})?(?P<name>{NAME})(?:==|:?\s{{1,80}})\d{{1,2}}\s*\Z")
+_SHORT = re.compile(r"[\s=](\d{1,2}|[\w.+-]{0,60}[.+_-]|\D)\Z")
+_VERSIONS = ("version", "torch/cuda", "cuda/runtime", "cuda/nvcc")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _parse(one: Format, stretch: Stretch, lines: Lines) -> Read:
     parsed = one.parse(text if is_cut else text + "\n")
     parsed = parsed if not is_cut or one.knows_cuts else _before_the_cut(one, text, parsed)
     if next((line for line in lines.lines[stretch.after:] if line.strip(" ")), "") == FENCE:
-        parsed = _before_the_fence(text.rstrip().rpartition("\n")[2], parsed)
+        parsed = _before_the_fence(one, text, parsed)
     return Read(one, stretch.after - stretch.first, replace(parsed, facts=without_placeholders(parsed.facts)))
 
 
@@ -143,13 +143,15 @@ def _before_the_cut(one: Format, text: str, parsed: Parsed) -> Parsed:
     return replace(parsed, facts=facts)
 
 
-def _before_the_fence(last: str, parsed: Parsed) -> Parsed:
-    """Return what a text tells above a fence. A version of one or two digits in its last row may be a piece of one, put into a fence; then none tells all."""
-    short = _SHORT.match(last)
-    path = version_path(short["name"]) if short else ""
-    if path not in parsed.facts:
-        return parsed
-    return replace(parsed, facts={**parsed.facts, path: Unknown("error", f"the fence closes in its row, at {last.strip()[-40:]!r}")}, tells=())
+def _before_the_fence(one: Format, text: str, parsed: Parsed) -> Parsed:
+    """Return what a text tells above a fence. A version of two digits, or one that ends in a dot, is a piece in its last row; then none tells all."""
+    before, _, last = text.rstrip().rpartition("\n")
+    short = _SHORT.search(last)
+    versions = [path for path, value in parsed.facts.items() if short and value == short[1] and path.endswith(_VERSIONS)]
+    sure = one.parse(before + "\n").facts if versions else {}
+    pieces = [path for path in versions if sure.get(path) != parsed.facts[path]]
+    open_end = Unknown("error", f"the fence closes in its row, at {last.strip()[-40:]!r}")
+    return replace(parsed, facts={**parsed.facts, **dict.fromkeys(pieces, open_end)}, tells=()) if pieces else parsed
 
 
 def _snapshot(read: Sequence[Read], redactor: Redactor) -> Snapshot:

@@ -44,7 +44,8 @@ def read_any(command: Simple, lines: Sequence[str]) -> Told:
             facts[path] = value
         elif before != value:
             facts[path] = [*(before if isinstance(before, list) else [before]), value][:20]
-    return Told(len(lines), facts)
+    is_file = command.program == "cat" and not command.pipes
+    return Told(len(lines), facts, tells_if_whole=(fact_path("transcript", top) + "/*",) if is_file and facts else ())
 
 
 def _is_progress(command: Simple) -> bool:

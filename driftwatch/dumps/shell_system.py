@@ -21,7 +21,9 @@ from types import MappingProxyType
 from typing import Any
 
 from driftwatch.agent.collectors.driver import parse_version
+from driftwatch.agent.collectors.limits import parse_setting
 from driftwatch.agent.collectors.system import PROBES, parse_meminfo, parse_os_release
+from driftwatch.agent.container_texts import parse_daemon, parse_toml
 from driftwatch.agent.probe import Refusal, fact_path
 from driftwatch.dumps.kernel_lines import is_kernel_line, kernel_facts
 from driftwatch.dumps.shell import Simple, Told
@@ -52,6 +54,11 @@ _FIRST_LINE: Mapping[str, tuple[re.Pattern[str], str]] = MappingProxyType({
 })
 _MOST = 400
 
+_SETTING = re.compile(r"(?P<name>[a-z]\w*(?:\.[\w-]+)+)\s*=\s*(?P<value>\S.*)\Z")
+_SETTINGS: Mapping[str, tuple[str, Callable[[str], dict[str, Any]]]] = MappingProxyType({
+    "/etc/docker/daemon.json": ("container_runtime/docker", parse_daemon),
+    "/etc/nvidia-container-runtime/config.toml": ("container_runtime/nvidia", parse_toml),
+})
 
 def _matching(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
     """Return how many of the first lines match a pattern."""
@@ -138,19 +145,29 @@ def read_cat(command: Simple, lines: Sequence[str]) -> Told:
         return Told(0, {})
     path = command.operands[0]
     single = _FIRST_LINE.get(path)
-    text = "\n".join(lines[:_MOST])
     if single:
         found = single[0].fullmatch(lines[0].strip()) if lines else None
         return Told(1, {single[1]: found.group()}) if found else Told(0, {})
     if path.endswith("/os-release"):
         used = _matching(re.compile(r"[A-Z_]+=|\s*\Z"), lines)
         return Told(used, {f"os/{name}": value for name, value in parse_os_release("\n".join(lines[:used])).items()})
-    if path == "/proc/driver/nvidia/version":
-        return Told(_matching(re.compile(r"NVRM version|GCC version"), lines), _driver(text))
-    if path == "/proc/meminfo":
-        used = _matching(re.compile(r"\S+:\s+\d+( kB)?\s*\Z"), lines)
-        return Told(used, _meminfo("\n".join(lines[:used])))
-    return Told(0, {})
+    if path in _SETTINGS:
+        return _settings(*_SETTINGS[path], lines)
+    if path not in _FILES:
+        return Told(0, {})
+    row, read = _FILES[path]
+    used = _matching(row, lines)
+    return Told(used, read("\n".join(lines[:used])))
+
+
+def _settings(top: str, parse: Callable[[str], dict[str, Any]], lines: Sequence[str]) -> Told:
+    """Return the settings of a container engine or of NVIDIA's runtime, told whole: a file that was cut makes no sense or tells less."""
+    try:
+        found = parse("\n".join(lines[:_MOST]))
+    except Refusal:
+        return Told(0, {})
+    told = {f"{top}/{fact_path(key)}": value for key, value in found.items()}
+    return Told(len(lines), told, tells_if_whole=(top + "/*",)) if told else Told(0, {})
 
 
 def _driver(text: str) -> dict[str, Any]:
@@ -245,8 +262,18 @@ def read_lscpu(_: Simple, lines: Sequence[str]) -> Told:
     return Told(used if facts else 0, facts)
 
 
+def read_sysctl(_: Simple, lines: Sequence[str]) -> Told:
+    """Return the kernel's settings that sysctl shows, ``NAME = VALUE``."""
+    used = _matching(_SETTING, lines)
+    rows = [found for line in lines[:used] if (found := _SETTING.match(line))]
+    return Told(used, {fact_path("limits", "sysctl", row["name"]): parse_setting(row["value"]) for row in rows})
+
+
+_FILES: Mapping[str, tuple[re.Pattern[str], Callable[[str], dict[str, Any]]]] = MappingProxyType({
+    "/proc/driver/nvidia/version": (re.compile(r"NVRM version|GCC version"), _driver), "/proc/meminfo": (re.compile(r"\S+:\s+\d+( kB)?\s*\Z"), _meminfo),
+})
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
     "uname": read_uname, "df": read_df, "ulimit": read_ulimit, "free": read_free, "cat": read_cat, "dmesg": read_kernel_log, "journalctl": read_kernel_log,
     "lsmod": read_lsmod, "modinfo": read_modinfo, "systemctl": read_systemctl, "docker": read_docker, "lsb_release": read_release, "echo": read_echo,
-    "lscpu": read_lscpu,
+    "lscpu": read_lscpu, "sysctl": read_sysctl,
 })

@@ -19,6 +19,7 @@ from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
 from driftwatch.dumps.shell_git import read_git
 from driftwatch.dumps.shell_other import read_any
+from driftwatch.dumps.shell_programs import existence, read_version
 from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
 
 KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
@@ -167,16 +168,17 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
     is_unread = not any(one.used or one.tells_if_whole for one in told)
     if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines) and not any(map(_is_foreign, shown.commands)):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
-    return told
+    return [*told, Told(0, existence(shown.commands, lines))]
 
 
 def _one(command: Simple, lines: Sequence[str]) -> Told:
     reader = _READERS.get(command.program)
     last = command.pipes[-1][0] if command.pipes else ""
     is_counted = last == "wc" and command.program in _COUNTING
-    is_filtered = all(stage[0] in shell_files.FILTERS for stage in command.pipes)
+    filters = shell_files.FILTERS | shell_os_packages.FILTERS if command.program in shell_os_packages.READERS else shell_files.FILTERS
+    is_filtered = all(stage[0] in filters for stage in command.pipes)
     if reader is None or not (is_counted or is_filtered):
-        return Told(0, {})
+        return read_version(command, lines) if is_filtered else Told(0, {})
     told = reader(command, lines)
     shows_all = all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)
     return told if shows_all else Told(told.used, told.facts)

@@ -2,7 +2,7 @@
 
 | path | what |
 |---|---|
-| services/NAME/unit/WORD, services/NAME/env/VARIABLE | as agent/collectors/services.py tells them; NAME is the file's own name, ``unnamed`` where none stands above |
+| services/NAME/unit/WORD, services/NAME/env/VARIABLE | as agent/collectors/services.py tells them; NAME is the file's own, else ``unnamed`` |
 | servers/FRAMEWORK/given/ARG, args/ARG, env/NAME | where ExecStart runs a server that is known; see launch_lines.py |
 """
 

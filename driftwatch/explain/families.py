@@ -119,7 +119,8 @@ _OS_PACKAGES = _table(
     network="mlnx.* ofed.* rdma.* .*ibverbs.* librdmacm.* infiniband.* doca.* mft.* ucx.* openmpi.* libfabric.* efa.* libpsm.* libmlx.* opensm.*",
     library="""
         libcudnn.* cudnn.* libcu(blas|fft|rand|solver|sparse|file|tensor|pti|dart).* cuda-.* libnv(infer|jitlink|jpeg|rtc).* tensorrt.* libnpp.* libstdc.*
-        libgomp.* libopenblas.* intel-mkl.*""",
+        libgomp.* libopenblas.* intel-mkl.* libze.* level-zero.* intel-(opencl|level-zero|igc|ocloc|oneapi).* libigc.* libigdgmm.* rocm.* hsa-rocr.* hip.*
+        amdgpu.*""",
     job="slurm.* munge.* libslurm.* kubelet kubeadm nomad",
     system="libc6.* glibc.* gcc.* g\\+\\+.* clang.* cmake.* python3.*",
 )

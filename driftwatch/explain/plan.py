@@ -78,9 +78,10 @@ def _tries(flip: Flip, suspect: Suspect) -> bool:
 
 
 def _is_tried(suspect: Suspect, every: Sequence[Flip]) -> bool:
-    """Tell whether flips try a suspect whole: one is of that very thing, or one takes back what speaks for it and the explanation knows no other try."""
-    tries = any(one.label == "try" for one in suspect.commands)
-    return any(flip.subject.name == suspect.subject.name or (not tries and _tries(flip, suspect)) for flip in every)
+    """Tell whether flips try a suspect whole: one takes back that very thing, or what speaks for it where the explanation knows no other try."""
+    if not any(one.label == "try" for one in suspect.commands) and any(_tries(flip, suspect) for flip in every):
+        return True
+    return any(suspect.subject.name in (flip.subject.name, *(part for path in flip.paths for part in path.split("/"))) for flip in every)
 
 
 def _folded(every: Iterable[Flip | Step]) -> Iterator[Step]:

@@ -79,7 +79,10 @@ ROUTE: Mapping[str, Mapping[str, float]] = MappingProxyType({
 SCALES: Mapping[str, float] = MappingProxyType({})
 
 GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
-    "difference": {"moved": 0.3, "presence": 0.2, "option came or went": 0.6, "switched": 0.3, "goes with its switch": -0.4, "asks itself": 0.2},
+    "difference": {
+        "moved": 0.3, "presence": 0.2, "option came or went": 0.6, "switched": 0.3, "goes with its switch": -0.4,
+        "as many devices": -1.4, "asks itself": 0.2,
+    },
     "whose environment": {"server's own": 0.5, "the shell's, not the server's": -0.5, "two environments": -2.2, "workaround": -0.5, "overruled": -0.8},
     "time": {"in the window": 0.2, "out of order": -1.5},
     "baseline": {"doubtful baseline": -2.0, "before unknown": -1.2, "open": 0.0},
@@ -106,7 +109,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
         "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
     },
-    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8},
+    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "same kernel series": -0.6, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8},
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,

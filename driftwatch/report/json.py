@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from types import MappingProxyType
 from typing import Any
 
 from driftwatch.compare.change import Change
@@ -16,6 +17,10 @@ FORMAT = 1
 NAME_LIMIT = 120
 PATH_KINDS = ("file", "cache", "library", "git", "python", "mount", "disk")
 DIGITS = 3
+_NEAREST = MappingProxyType({  # a layout that format 1 does not name goes by the nearest of those that it names
+    "ds-report": "torch-collect-env", "xformers-info": "torch-collect-env", "conda-env-export": "conda-list", "pixi-list": "conda-list",
+    "poetry-show": "pip-list", "docker-compose": "docker-inspect", "kubernetes-manifest": "docker-inspect", "systemd-unit": "transcript",
+})
 
 
 def render(explanation: Explanation, page: Page) -> str:  # noqa: ARG001  every report takes a page; JSON has no width
@@ -47,7 +52,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
 
 def _side(side: Side) -> dict[str, Any]:
     return {
-        "host": side.host, "taken_at": side.taken_at, "id": side.id, "source": side.source,
+        "host": side.host, "taken_at": side.taken_at, "id": side.id, "source": _NEAREST.get(side.source, side.source), "layout": side.source,
         "ref": side.ref, "outcome": side.outcome, "answered": side.answered, "planned": side.planned, "facts": side.facts,
     }
 

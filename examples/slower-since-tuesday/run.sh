@@ -6,4 +6,4 @@ set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 driftwatch diff ./good.txt ./bad.txt --symptom slow || echo "exit $?"
-driftwatch show ./bad.txt 'gpus/*/clocks/*' 'gpus/*/power_draw_w' 'gpus/*/utilization/*'
+driftwatch show ./bad.txt 'gpus/*/clocks/*' 'gpus/*/power_draw_w' 'gpus/*/utilization_percent'

@@ -80,6 +80,8 @@ def test_the_entry_imports_nothing_before_it_can_hear_of_ctrl_c():
     (("snapshot", "--log", "nope.log"), "nope.log is no file that can be read"),
     (("snapshot", "--", "-oProxyCommand=touch PWNED"), "is no destination"),
     (("show", "root@192.0.2.17"), "root@192.0.2.17 is an SSH login; did you mean 192.0.2.17@last?"),
+    (("diff", "x.json", "y.json", "--ask", " "), "--ask names nothing"),
+    (("diff", "x.json", "y.json", "--repo", "none"), "--repo none: no such folder"),
     (("tag", "9d41c07", "gpu-a@last"), "'9d41c07' cannot be a tag"),
     (("untag", "gpu-a"), "'gpu-a' names no tag"),
 ])

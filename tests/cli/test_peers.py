@@ -85,6 +85,12 @@ def test_equal_hosts_end_with_0_and_say_what_was_compared(cli):
     assert (ended.returncode, "SAME     3 hosts agree in 4 facts" in ended.stdout) == (0, True)
 
 
+def test_a_glob_of_facts_that_no_host_tells_is_wrong_use(cli):
+    ended = cli.run("peers", *files(cli, [host("gpu-a"), host("gpu-b"), host("gpu-c")]), "--fact", "packages/*/vresion", "--fact", "kernel/*")
+    assert (ended.returncode, ended.stderr) == (
+        2, "error: no fact of these hosts fits packages/*/vresion\n    do: did you mean packages/*/version?\n")
+
+
 def test_quiet_prints_nothing_where_all_agree(cli):
     ended = cli.run("peers", "-q", *files(cli, [host("gpu-a"), host("gpu-b"), host("gpu-c")]))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -23,3 +23,7 @@ def test_the_driver_and_the_gpus_are_read_and_one_that_was_cut_is_not():
     assert read_dump(TEXT, "paste").facts == {
         "driver/version": "418.67", "cuda/driver": "10.1", f"gpus/{UUID}/index": 0, f"gpus/{UUID}/name": "GeForce RTX 2080 Ti",
         f"gpus/{UUID}/pci": "0000:01:00.0", f"gpus/{UUID}/compute_capability": "7.5"}
+
+
+def test_a_gpu_whose_uuid_was_cut_is_left_out():
+    assert set(read_dump(f"```\n{TEXT.partition(UUID[12:] + chr(10))[0]}\n```\n", "paste").facts) == {"driver/version", "cuda/driver"}

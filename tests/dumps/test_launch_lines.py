@@ -1,5 +1,8 @@
+import pytest
+
 from driftwatch.dumps import launch_beside_log, launch_lines
 from driftwatch.dumps.given_counts import with_given
+from driftwatch.dumps.read import read_dump
 from tests.dumps.reading import facts
 
 LOG = "server_args=ServerArgs(model_path='m', max_prefill_tokens=4096)\n"
@@ -54,3 +57,13 @@ def test_what_was_given_in_another_run_than_the_logs_does_not_count():
 
 def test_a_backslash_whose_line_end_was_lost_is_no_argument():
     assert "servers/vllm/given/positional" not in read("vllm serve m \\    --port 9000 \\  --dtype half\n")
+
+
+@pytest.mark.parametrize("end", ["--max-num-seqs 1", "--max-num-seqs", "--max-n", "--", "-"])
+def test_an_option_that_a_cut_text_ends_in_is_left_out(end):
+    found = read_dump(f"Command:\n```\nvllm serve m --port 9000 {end}", "paste").facts
+    assert {path: value for path, value in found.items() if "/args/" in path} == {"servers/vllm/args/model": "m", "servers/vllm/args/port": 9000}
+
+
+def test_one_line_that_was_copied_is_a_whole_command():
+    assert read_dump("vllm serve m --max-num-seqs 16", "paste").facts["servers/vllm/args/max_num_seqs"] == 16

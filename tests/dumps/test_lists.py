@@ -174,3 +174,11 @@ def test_a_short_version_right_above_a_closing_fence_may_be_cut_and_then_nothing
     told = read_dump(f"```\n{text}\n```\nThanks\n", "paste")
     assert isinstance(told.get("packages/zstd/version"), Unknown)
     assert isinstance(told.get("packages/sglang/version"), Unknown)
+
+
+@pytest.mark.parametrize(("text", "path"), [
+    ("sglang: 0.4.6\nsgl_kernel: 0.1.0\ntransformers: 4.", "packages/transformers/version"),
+    ("PyTorch version: 2.6.0\nIs debug build: False\nCUDA used to build PyTorch: 12", "torch/cuda"),
+])
+def test_a_piece_of_a_version_that_was_put_into_a_fence_is_none(text, path):
+    assert isinstance(read_dump(f"```\n{text}\n```\n", "paste").get(path), Unknown)

@@ -2,6 +2,8 @@ import re
 from pathlib import Path
 
 from driftwatch.dumps.nvidia_smi import FORMAT
+from driftwatch.dumps.read import read_dump
+from driftwatch.model import Known, Unknown
 from tests.dumps.reading import facts, is_unknown, parsed, stretches
 
 TEXTS = Path(__file__).parent / "texts"
@@ -186,3 +188,31 @@ def test_a_listed_gpu_needs_no_last_bracket_where_its_uuid_is_whole():
     uuid = "GPU-00000001-a861-27a8-b8b8-e9883bb7682d"
     assert f"gpus/{uuid}/name" in facts(FORMAT, f"GPU 0: NVIDIA L4 (UUID: {uuid}\n")
     assert stretches(FORMAT, f"GPU 0: NVIDIA L4 (UUID: {uuid[:-2]}\n")[0] == []
+
+
+def test_a_table_of_processes_that_was_cut_leaves_open_who_else_holds_memory():
+    table = """+-----------------------------------------------------------------------------+
+|   0  GeForce GTX 108...  Off  | 00000000:01:00.0  On |                  N/A |
+| 57%   68C    P2    65W / 280W |  10524MiB / 11169MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+|   1  GeForce GTX 108...  Off  | 00000000:02:00.0 Off |                  N/A |
+| 30%   59C    P2    60W / 280W |   8904MiB / 11172MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+| Processes:                                                       GPU Memory |
+|=============================================================================|
+|    0      1122      G   /usr/lib/xorg/Xorg                           168MiB |
+|    0      3399      C   python                                     10310MiB |
+|    1      3399      C   python                                      8000MiB |
+"""
+    cut = facts(FORMAT, table)
+    assert cut["gpus/index-0/unattributed_mib"] == 46
+    assert is_unknown(cut["gpus/index-1/unattributed_mib"], "cut")
+    assert facts(FORMAT, table + "+" + "-" * 77 + "+\n")["gpus/index-1/unattributed_mib"] == 904
+
+
+def test_a_list_that_was_cut_does_not_count_the_devices_of_its_last_gpu():
+    gpu = "GPU 0: NVIDIA H100 PCIe (UUID: GPU-00000001-a861-27a8-b8b8-e9883bb7682d)\n  MIG 1g.10gb     Device  0: (UUID: MIG-00000001)\n  MIG 1g"
+    top = "gpus/GPU-00000001-a861-27a8-b8b8-e9883bb7682d"
+    told = read_dump(gpu, "paste")
+    assert isinstance(told.get(f"{top}/mig/devices"), Unknown)
+    assert told.get(f"{top}/name") == Known("NVIDIA H100 PCIe")

@@ -65,7 +65,7 @@ def test_a_format_of_find_and_of_stat_is_read_by_its_own_words():
 def test_stat_tells_size_mode_and_time():
     found = told("stat /etc/nccl.conf", "  File: /etc/nccl.conf", "  Size: 31        \tBlocks: 8          IO Block: 4096   regular file",
                  "Device: 802h/2050d\tInode: 1", "Access: (0644/-rw-r--r--)  Uid: (    0/    root)", "Modify: 2026-01-02 03:04:05.000000000 +0000")
-    assert found == {"files/%2Fetc%2Fnccl.conf/bytes": 31, "files/%2Fetc%2Fnccl.conf/mode": "0644",
+    assert found == {"files/%2Fetc%2Fnccl.conf/bytes": 31, "files/%2Fetc%2Fnccl.conf/mode": "0644", "files/%2Fetc%2Fnccl.conf/exists": True,
                      "files/%2Fetc%2Fnccl.conf/modified": "2026-01-02 03:04:05.000000000 +0000"}
 
 
@@ -210,8 +210,8 @@ def test_a_refused_class_stays_open():
 
 def test_sentences_below_an_unknown_command_are_no_facts():
     sentences = ("Tags tried: latest, v0.4.1, and v0.2.7.", "Inside of a vllm/vllm-openai:latest pod:", "Copy and paste the text below in your issue")
-    found = told("kubectl exec -- true", *sentences, "shape: 3")
-    assert found == {"transcript/kubectl exec/shape": "3"}
+    found = told("kubectl exec pod -- report", *sentences, "shape: 3")
+    assert found == {"transcript/report/shape": "3"}
 
 
 def test_a_heading_of_several_words_keeps_what_stands_below_it_apart():

@@ -95,7 +95,7 @@ def test_of_a_family_that_moved_together_the_leader_comes_first_though_the_error
     assert found[0].confidence > found[1].confidence
 
 
-FRAME = 'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/kernels/layer.py", {place}\nValueError: a version must be specified.\n'
+FRAME = 'Traceback (most recent call last):\n  File "/v/site-packages/kernels/layer.py", {place}\nValueError: a version must be specified.\n'
 
 
 @pytest.mark.parametrize("place", ["line 12, in __init__", "in __init__"])

@@ -113,7 +113,7 @@ def test_another_commit_is_a_suspect_though_edits_are_not_known_and_more_so_wher
 
 
 def test_a_file_of_the_served_model_of_which_other_lines_were_shown_is_a_suspect():
-    shown = "$ cat /models/x/generation_config.json\n{{\n  \"eos_token_id\": {ids},\n}}\n$ cat /proc/meminfo\nMemFree: {free} kB\n"
+    shown = '$ cat /models/x/generation_config.json\n{{\n  "eos_token_id": {ids},\n}}\n$ cat /proc/meminfo\nMemFree: {free} kB\n'
     launch = "$ python -m sglang.launch_server --model-path /models/x\n"
     good, bad = (read_dump(shown.format(ids=ids, free=free) + launch, "paste") for ids, free in (("[1, 2]", 7), ("1", 9)))
     found = told(good, bad, WRONG)

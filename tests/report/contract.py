@@ -12,7 +12,6 @@ KINDS = {
 SOURCES = {
     "snapshot", "recorded-host", "sglang-check-env", "torch-collect-env", "vllm-collect-env", "pip-list", "pip-freeze", "pip-inspect", "conda-list",
     "uv-pip-list", "nvidia-smi", "flashinfer-collect-env", "transformers-env", "env", "server-log", "transcript", "nvidia-bug-report", "docker-inspect",
-    "ds-report", "xformers-info", "conda-env-export", "pixi-list", "poetry-show", "docker-compose", "kubernetes-manifest", "systemd-unit",
 }
 PATH_KINDS = {"file", "cache", "library", "git", "python", "mount", "disk"}
 UNANSWERED = {"denied", "timeout", "error", "died", "lost", "not_recorded"}

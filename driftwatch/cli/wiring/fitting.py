@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable
 from driftwatch.cli.wiring.faults import SeveralFaults, UsageFault
 from driftwatch.model import matches
 
+ALL = "driftwatch show REF --all"
+
 
 def refuse_misfits(globs: Iterable[str], paths: Collection[str], whose: str) -> None:
     """Raise the faults of the globs that fit no path, each with its nearest one."""
@@ -23,8 +25,14 @@ def _advice(glob: str, paths: Collection[str]) -> str:
         below = {path.split("/")[place] for path in paths if path.count("/") >= place and _fits(path.split("/")[:place], parts[:place])}
         if not any(_fits([one], [part]) for one in below):
             near = difflib.get_close_matches(part, below, 1)
-            return f"did you mean {'/'.join([*parts[:place], *near, *parts[place + 1:]])}?" if near else "driftwatch show REF --all"
-    return "driftwatch show REF --all"
+            return f"did you mean {_mended([*parts[:place], *near], parts[place + 1:], paths)}?" if near else ALL
+    return ALL
+
+
+def _mended(head: list[str], rest: list[str], paths: Collection[str]) -> str:
+    """Return the glob with its rest, or without it where there is nothing below its head."""
+    whole = "/".join([*head, *rest])
+    return whole if any(matches(path, (whole,)) for path in paths) else "/".join(head)
 
 
 def _fits(path: list[str], glob: list[str]) -> bool:

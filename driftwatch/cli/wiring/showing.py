@@ -52,7 +52,7 @@ def pick_all(snapshot: Snapshot, globs: Sequence[str]) -> list[Shown]:
     """Return what fits each glob. Raises the faults of those that fit nothing, though all who could tell of it answered that they have such things."""
     shown = {glob: pick(snapshot, glob) for glob in globs}
     misfits = [glob for glob, one in shown.items() if not (one.facts or one.silent or one.is_absent)]
-    refuse_misfits(misfits, snapshot.facts.keys(), snapshot.host or "it")
+    refuse_misfits(misfits, snapshot.facts.keys(), snapshot.host or "what it tells")
     return list(shown.values())
 
 

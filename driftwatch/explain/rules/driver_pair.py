@@ -28,6 +28,8 @@ _TOO_OLD = re.compile(
     r"unsupported toolchain|UNSUPPORTED_?PTX|driver version is insufficient|driver (?:on your system )?is too old|newer (?:NVIDIA )?driver"
     r"|forward compatibility was attempted|COMPAT_NOT_SUPPORTED|driver does not support", re.IGNORECASE,
 )
+_USER_SPACE = re.compile(r"os_packages/(?:libnvidia-compute-\d+(?:-server)?|nvidia-driver(?:-cuda)?-libs)/version")
+_UPSTREAM = re.compile(r"(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)(?=-|\Z)")
 _REFUSED = "kernel_log/module_refused"
 _UNSIGNED = re.compile(r"unavailable key|unsigned module|[Rr]equired key not|[Kk]ey was rejected|Lockdown")
 _OF_SIGNING = re.compile(r"dkms|mokutil|shim.*|sbsigntool.*|secureboot-db|linux-(?:modules|image|objects|signatures).*")
@@ -64,16 +66,26 @@ def odd_ones(case: Case, side: SideName) -> dict[str, str]:
     module = case.side(side).get(MODULE)
     if not isinstance(module, Known):
         return {}
-    versions = {path: case.value(side, path) for path in OTHERS}
-    odd = {path: version for path, version in versions.items() if isinstance(version, str) and version != module.value}
+    versions = {path: version for path in OTHERS if isinstance(version := case.value(side, path), str)} or _packaged(case, side)
+    odd = {path: version for path, version in versions.items() if version != module.value}
     if "compat" in str(case.value(side, "driver/library/libcuda/path")):
         odd.pop("driver/library/libcuda/version", None)
     return odd
 
 
+def _packaged(case: Case, side: SideName) -> dict[str, str]:
+    """Return the version of the driver's user space as its packages tell it, path to version, for a side of which no file was read."""
+    found = ((path, _UPSTREAM.match(str(value))) for path, value in case.below(side, "os_packages") if _USER_SPACE.fullmatch(path))
+    return {path: version[1] for path, version in found if version}
+
+
+def _name(path: str) -> str:
+    return OTHERS.get(path) or path.split("/")[1]
+
+
 def _told(case: Case, side: SideName, odd: dict[str, str]) -> str:
     module = case.value(side, MODULE)
-    return f"{f'module {module} is loaded' if module else 'no module is loaded'}, {listed(f'{OTHERS[path]} is {version}' for path, version in odd.items())}"
+    return f"{f'module {module} is loaded' if module else 'no module is loaded'}, {listed(f'{_name(path)} is {version}' for path, version in odd.items())}"
 
 
 def _broke(case: Case, odd: dict[str, str]) -> Evidence:
@@ -89,7 +101,7 @@ def _broke(case: Case, odd: dict[str, str]) -> Evidence:
         terms.append(term("open", "the module on disk is new as well: a reload of the module or a reboot brings them together", facts))
     first = next(iter(odd))
     verdict = f"The driver disagrees with itself: {says}."
-    told = (f"{module or 'none'} loaded", f"{odd[first]} {OTHERS[first]}")
+    told = (f"{module or 'none'} loaded", f"{odd[first]} {_name(first)}")
     wording = Wording("driver", "module against user space", "!", *told, verdict, commands=_commands(), is_one_host=True)
     return Evidence(DRIVER, tuple(terms), wording)
 
@@ -98,7 +110,7 @@ def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
     """Return that the user space of the driver is there and no module of it is loaded, as it was on the good side or may have been."""
     facts = (MODULE, *odd)
     known = case.known(MODULE)
-    says = f"no NVIDIA module is loaded, though {listed(f'{OTHERS[path]} is {version}' for path, version in odd.items())}"
+    says = f"no NVIDIA module is loaded, though {listed(f'{_name(path)} is {version}' for path, version in odd.items())}"
     terms = [term("pair broke", f"{says}; on the good side {known[0]} was loaded", facts)] if known is not None else [
         term("pair broke, before unknown", says, facts), term("open", "whether one was loaded on the good side is not known", facts)]
     kernel = case.known("kernel/release")

@@ -25,7 +25,9 @@ _SEPARATOR = re.compile(r"[,;]")
 _SWITCH = re.compile(r"(?:\A|_)(?:USE|ENABLE|DISABLE|FORCE|BACKEND)(?:_|\Z)")
 _LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
 _LOCALE = re.compile(r"LANG|LC_(?!ALL)\w+")  # locale(7): LC_ALL goes before each of these
-GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "services/*/env/*", "env/*")
+_CARD = re.compile(r"(?:GPU|MIG)-[0-9a-f]{8}-")
+_EXPORT = "export "  # in a script that a shell session shows
+GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "services/*/env/*", "env/*", f"transcript/cat */{_EXPORT}*")
 _FAMILIES = {
     "transport": "it steers how GPUs and hosts talk to each other", "loader": "it decides which libraries and modules are loaded",
     "devices": "it decides which GPUs a process sees", "allocator": "it steers how GPU memory is taken",
@@ -41,7 +43,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     told: set[str] = set()
     for glob in GLOBS:
         for change in case.moved(glob):
-            name = change.path.rsplit("/", 1)[1]
+            name = change.path.rsplit("/", 1)[1].removeprefix(_EXPORT)
             if name not in told and not servers.is_set_by_server(case, change.path):
                 told.add(name)
                 yield _evidence(case, change, name)
@@ -98,6 +100,8 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
     options = _options(*values(change))
     if options and family != "harmless":
         yield term("option came or went", f"options of it came or went: {show(', '.join(options))}", facts)
+    if family == "devices" and _are_as_many(*values(change)):
+        yield term("as many devices", "as many devices on both sides, each by an id of its own", facts)
     value = change.bad.value if isinstance(change.bad, Known) else None
     if names_variable(case.text, name):
         yield term("named in the error", "the error text names it", facts)
@@ -116,6 +120,12 @@ def _against(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield term("overruled", "LC_ALL is set, and goes before it", (change.path,))
     if change.kind == "added" and is_workaround(name):
         yield term("workaround", "it is often set against a trouble: it may have followed the failure", (change.path,))
+
+
+def _are_as_many(good: Any, bad: Any) -> bool:
+    """Tell whether two values list as many devices by the ids of single cards, which no two hosts share."""
+    one, other = (_CARD.findall(value) if isinstance(value, str) else [] for value in (good, bad))
+    return bool(one) and len(one) == len(other)
 
 
 def _is_of_named(case: Case, value: Any) -> bool:

@@ -15,7 +15,7 @@ from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, plain
 
-_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link")
+_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
 
@@ -55,6 +55,9 @@ def _is_of_model(case: Case, path: str) -> bool:
 
 def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
     facts = tuple(change.path for change in changes)
+    if any(change.path.endswith("/exists") for change in changes):
+        yield term("file moved", "it is there no more" if _bad(changes[0]) is False else "it was not there before", facts)
+        return
     told = ", ".join(f"{change.path.rsplit('/', 1)[1]} {show(_good(change))[:19]} → {show(_bad(change))[:19]}" for change in changes)
     yield term("file moved", f"its content is another: {told}", facts)
     sizes = next(((_good(one), _bad(one)) for one in changes if one.path.endswith("/bytes")), (None, None))
@@ -84,6 +87,8 @@ def _wording(path: str, changes: list[Change]) -> Wording:
     first = next((change for change in changes if change.path.endswith("/bytes")), changes[0])
     unit = " bytes" if first.path.endswith("/bytes") else ""
     good, bad = (None if value is None else f"{show(value)}{unit}" for value in (_good(first), _bad(first)))
+    if first.path.endswith("/exists"):
+        good, bad = ("there" if one else None for one in (good == "true", bad == "true"))
     verdict = f"{path} is not the file of the good side: {show(good)} → {show(bad)}."
     return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=_looks(path))
 

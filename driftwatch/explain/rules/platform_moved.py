@@ -25,7 +25,15 @@ def weigh(case: Case) -> Iterator[Finding]:
             good, bad = values(change)
             look = Command("confirm", "uname -r" if kind == "kernel" else command([python_of(case), "-V"]))
             wording = Wording(layer, path, mark(good, bad), good, bad, f"The {layer} moved, {moved(good, bad)}.", commands=(look,))
-            yield Evidence(Subject(kind, layer), (term(weight, says, (path,)),), wording)
+            terms = [term(weight, says, (path,))]
+            if kind == "kernel" and _series(good) == _series(bad) != "":
+                terms.append(term("same kernel series", "a later build of the same release, or an earlier one", (path,)))
+            yield Evidence(Subject(kind, layer), tuple(terms), wording)
+
+
+def _series(release: object) -> str:
+    """Return the upstream release of a kernel, ``6.8.0`` of ``6.8.0-101-generic``."""
+    return release.partition("-")[0] if isinstance(release, str) else ""
 
 
 RULES = (Rule("platform_moved", needs=(), weigh=weigh, blames=("kernel", "python")),)

@@ -127,7 +127,7 @@ def _follows(said: Said, name: str) -> Iterator[Term]:
 
 def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterator[Term]:
     """Yield that a server, which pins what it needs, brought other parts of the GPU stack: one of those is the likelier cause."""
-    if package_family(name) != "server":
+    if package_family(name) != "server" or went_back(*values(case.by_path[f"packages/{name}/version"])):
         return
     brought = [one for one in required.get(name, ()) if has_moved(case, one) and package_family(one) in GPU_STACK and not companion_of(one)]
     if brought:
