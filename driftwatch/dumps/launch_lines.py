@@ -37,7 +37,7 @@ _TRACE = re.compile(r"\+{1,6} \S")
 _SET = re.compile(r"\+{1,6} (?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _EXPORTED = re.compile(r"\+{1,6} export ([A-Za-z_]\w*)(?:=.*)?\Z")
 _SCRIPTS = (("api_server.py", "vllm"), ("launch_server.py", "sglang"))
-_LAST_OPTION = re.compile(r"\s+-{1,2}[\w-]{0,80}(?:[ =]\S{0,400})?\Z")
+_LAST_WORD = re.compile(r"(?<!\s)\s+(?:-{1,2}[\w-]{0,80}(?:=|\s{1,8}))?\S{0,400}\Z")  # with the option whose value it is
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
 _TWO_OPTIONS = re.compile(r"\s--[a-z]")
 _NO_WORDS = re.compile(r"\\\s+(?=-)|\s-{1,2}\s*\Z")  # a backslash whose line end was lost, an option that was cut behind its dashes
@@ -157,8 +157,8 @@ def _notes(text: str) -> tuple[str, ...]:
 
 
 def _uncut(text: str) -> str:
-    """Return a text whose last line was not ended without its last option, which may be a piece of one."""
-    return text if text.endswith("\n") else _LAST_OPTION.sub("", text)
+    """Return a text whose last line was not ended without its last word, which may be a piece of one."""
+    return text if text.endswith("\n") else _LAST_WORD.sub("", text)
 
 
 def parse_alone(text: str) -> Parsed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from driftwatch.explain import settle
 from driftwatch.explain.case import SIDES, Case, SideName
@@ -45,6 +46,9 @@ def _answer(case: Case, explanation: Explanation, words: str) -> list[Asked]:
     if told and (kind is None or any(one.answer != "ruled_out" for one in told)):
         return told[:MOST]
     by_facts = _of_facts(case, words, name, kind)
+    doubt = next((one for one in explanation.doubts if _word_in(name, one)), "")
+    if by_facts.answer == "ruled_out" and doubt:
+        by_facts = replace(by_facts, answer="not_checked", because=f"equal on both sides, which proves nothing here: {doubt}")
     return told[:MOST] if told and (by_facts.answer == "ruled_out" or by_facts.because == _FLEETING) else [by_facts]
 
 

@@ -31,9 +31,11 @@ def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
     open_ = (*(finding for finding in findings if isinstance(finding, NotChecked)), *not_checked(case, rules))
     suspects, open_ = _with_open_terms(suspects, open_), tuple(entry for entry in open_ if entry.subject not in {one.subject for one in suspects})
     taken = {suspect.subject for suspect in suspects} | {entry.subject for entry in open_}
-    ruled_out = _ruled_out(case, [one for one in findings if isinstance(one, RuledOut) and not any(_holds(one, suspect) for suspect in suspects)], taken)
+    shared = {doubt.shared.kind for doubt in doubts if doubt.shared is not None}
+    cleared = [one for one in findings if isinstance(one, RuledOut) and one.subject.kind not in shared and not any(_holds(one, suspect) for suspect in suspects)]
+    ruled_out = _ruled_out(case, cleared, taken)
     word = choose_word(case, suspects, open_)
-    verdict = shorten(noted(case, with_doubts(doubts, sentence(case, word, suspects, open_), suspects)), _LONGEST_VERDICT)
+    verdict = shorten(noted(case, with_doubts(doubts, sentence(case, word, suspects, open_))), _LONGEST_VERDICT)
     return Explanation(
         _side(case, "good"), _side(case, "bad"), case.symptom, case.symptom_from, word, verdict, suspects, ruled_out, open_, case.changes,
         events(case, suspects), standing(case, rules), tuple(doubt.says for doubt in doubts), closing(case, rules),
@@ -80,7 +82,7 @@ def _ranked(case: Case, evidence: Iterable[Evidence], doubts: Sequence[Doubt]) -
     rivals = rival_terms(case, {subject: _terms(group) for subject, (_, group) in worded.items()})
     found: list[_Sum] = []
     for subject, (wording, group) in worded.items():
-        against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts, "baseline") for doubt in doubts[:1] if doubt.shared != subject)
+        against = tuple(Term(doubt.says, WEIGHTS["doubtful baseline"], doubt.facts, "baseline") for doubt in doubts[:1])
         terms = _terms(group, rivals.get(subject)) + against
         found.append((prior(subject.kind, case.klass) + sum(term.weight for term in terms), subject, wording, terms))
     return sorted(found, key=lambda one: (-one[0], one[1].kind, one[1].name))

@@ -44,7 +44,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why the good side was never good. It weighs against every suspect but ``shared``, the thing that neither side could work with."""
+    """A reason why the good side was never good. It weighs against every suspect.
+
+    Neither side could work with ``shared``: nothing of its kind is ruled out.
+    """
 
     says: str
     facts: tuple[str, ...] = ()

@@ -51,12 +51,9 @@ def sentence(case: Case, word: Word, suspects: Sequence[Suspect], open_: Sequenc
     return _same(case)
 
 
-def with_doubts(doubts: Sequence[Doubt], told: str, suspects: Sequence[Suspect]) -> str:
-    """Return the verdict with what makes the good side doubtful before it, unless the first suspect says so itself: the baseline shares it."""
-    if not doubts or (suspects and doubts[0].shared == suspects[0].subject):
-        return told
-    first = doubts[0].says
-    return f"The baseline is doubtful: {first}. Run the good setup again before anything else. {told}"
+def with_doubts(doubts: Sequence[Doubt], told: str) -> str:
+    """Return the verdict with what makes the good side doubtful before it."""
+    return told if not doubts else f"The baseline is doubtful: {doubts[0].says}. Run the good setup again before anything else. {told}"
 
 
 def said(suspect: Suspect) -> str:

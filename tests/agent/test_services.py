@@ -122,7 +122,8 @@ def test_a_systemd_that_hangs_is_asked_once(tmp_path):
 def test_what_works_beside_the_stack_is_asked_at_once_and_else_one_by_one(tmp_path):
     several = " ".join([*services.SHOW, *services.BESIDE])
     single = " ".join([*services.SHOW, "chrony"])
-    for number, commands in enumerate(({several: (0, "\n".join([NEVER] * 3 + [FAILED] + [NEVER] * 2), "")}, {single: (0, FAILED, "")})):
+    states = "\n".join(FAILED if name == "chrony" else NEVER for name in services.BESIDE)
+    for number, commands in enumerate(({several: (0, states, "")}, {single: (0, FAILED, "")})):
         facts, _, _ = told(services.collect, recorded(tmp_path / str(number), {}, {PAIR: (0, ACTIVE + "\n" + NEVER, ""), **commands}))
         assert facts["services/chrony/active"] == "failed"
 

@@ -104,7 +104,8 @@ def test_a_dump_of_another_tool(one_snapshot):
 
 
 @pytest.mark.parametrize(("name", "do"), [
-    ("lsf.txt", "did you mean lsof.txt?"), ("lsof.json.gz", "gunzip lsof.json.gz, and name what comes out"), ("none/x.txt", "check its path: the folder is not there either"),
+    ("lsf.txt", "did you mean lsof.txt?"), ("lsof.json.gz", "gunzip lsof.json.gz, and name what comes out"),
+    ("none/x.txt", "check its path: the folder is not there either"),
 ])
 def test_a_file_that_cannot_be_read_is_told_with_the_one_that_can(one_snapshot, name, do):
     (one_snapshot.home / "lsof.txt").write_text("COMMAND PID USER\n")

@@ -140,3 +140,8 @@ def test_a_hostile_value_stays_one_word_of_one_line(cli, pair):
     (line,) = (line for line in script.splitlines() if line.startswith("export NCCL_ALGO="))
     subprocess.run(["sh", "-c", line], cwd=cli.home, check=True)
     assert not (cli.home / "gone").exists()
+
+
+def test_the_plan_is_of_the_symptom_that_is_told(cli, everything):
+    for more in (("--symptom", "oom"), ("--error", "RuntimeError: Not enough memory. --mem-fraction-static")):
+        assert steps(cli, *everything, *more)[1]["kind"] == "argument"

@@ -59,7 +59,7 @@ def test_a_backslash_whose_line_end_was_lost_is_no_argument():
     assert "servers/vllm/given/positional" not in read("vllm serve m \\    --port 9000 \\  --dtype half\n")
 
 
-@pytest.mark.parametrize("end", ["--max-num-seqs 1", "--max-num-seqs", "--max-n", "--", "-"])
+@pytest.mark.parametrize("end", ["--max-num-seqs 1", "--max-num-seqs", "--max-n", "--", "-", "--max-num-seqs=1"])
 def test_an_option_that_a_cut_text_ends_in_is_left_out(end):
     found = read_dump(f"Command:\n```\nvllm serve m --port 9000 {end}", "paste").facts
     assert {path: value for path, value in found.items() if "/args/" in path} == {"servers/vllm/args/model": "m", "servers/vllm/args/port": 9000}
@@ -67,3 +67,8 @@ def test_an_option_that_a_cut_text_ends_in_is_left_out(end):
 
 def test_one_line_that_was_copied_is_a_whole_command():
     assert read_dump("vllm serve m --max-num-seqs 16", "paste").facts["servers/vllm/args/max_num_seqs"] == 16
+
+
+def test_a_model_that_a_cut_text_ends_in_is_left_out():
+    found = read_dump("Command:\n```\nvllm serve --port 9000 --dtype half org/Mod", "paste").facts
+    assert {path: value for path, value in found.items() if "/args/" in path} == {"servers/vllm/args/port": 9000, "servers/vllm/args/dtype": "half"}

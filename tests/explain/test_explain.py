@@ -106,11 +106,10 @@ def test_a_doubtful_baseline_weighs_against_every_suspect_and_opens_the_verdict(
     assert found.verdict.startswith("The baseline is doubtful: the good side was broken.")
 
 
-def test_what_the_baseline_shares_is_not_doubted_for_it_and_says_so_first():
-    shared = Doubt("so was it", ("env/A",), Subject("package", "x"))
-    found = of(by(about("x", 6.0, wording=replace(WORDING, verdict="x fails on both sides.")), about("y", 3.0), shared))
-    assert (found.suspects[0].subject.name, found.verdict, found.doubts) == ("x", "x fails on both sides.", ("so was it",))
-    assert [[term.says for term in one.because] for one in found.suspects] == [["x 6.0"], ["y 3.0", "so was it"]]
+def test_nothing_is_ruled_out_of_the_kind_that_neither_side_could_work_with():
+    cleared = [RuledOut(Subject(kind, "y"), "equal", ("env/A",)) for kind in ("launch-arg", "driver")]
+    found = of(by(*cleared, Doubt("so was it", ("env/A",), Subject("launch-arg", "x"))))
+    assert [one.subject.kind for one in found.ruled_out] == ["driver"]
 
 
 def test_one_sentence_of_two_rules_counts_once_for_the_facts_of_both():

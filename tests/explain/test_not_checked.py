@@ -107,3 +107,11 @@ def test_a_side_that_was_not_reached_is_one_question_and_the_verdict_tells_why(s
     assert found.verdict == f"The {told_as} side was not reached: no answer on port 22 within 10 s. Nothing of it is known, so nothing was compared."
     assert [(one.subject.name, one.status, one.side, one.reason) for one in found.not_checked] == [
         ("every probe", "lost", side, "no answer on port 22 within 10 s")]
+
+
+def test_many_probes_are_asked_again_in_words_that_a_terminal_holds():
+    names = [f"a-long-probe-{number}" for number in range(9)]
+    words = command_for_all(case_of(snapshot(), snapshot()), names, is_denied=False).split()
+    assert ",".join(words[4::2]).split(",") == names
+    assert set(words[3::2]) == {"--only"}
+    assert max(map(len, words)) <= 64

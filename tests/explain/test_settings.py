@@ -4,6 +4,7 @@ import pytest
 
 from driftwatch.explain.families import argument_family, package_family, variable_family
 from driftwatch.explain.naming import names_argument, names_file, names_package, names_variable
+from driftwatch.explain.servers import with_argument
 from driftwatch.model import Symptom
 from tests.explain.cases import OOM, no_server, places, snapshot, suspect, told, unknown
 
@@ -193,3 +194,11 @@ def test_a_file_is_named_by_its_base_name_or_its_module():
 )
 def test_names_belong_to_families(family, of, name):
     assert of(name) == family
+
+
+@pytest.mark.parametrize(("value", "said"), [
+    ('{"method":"mtp"}', "with --x '{\"method\":\"mtp\"}'"), ({"a": [1]}, "with --x '{\"a\": [1]}'"), (["a b", "c"], "with --x 'a b' c"),
+    (0.85, "with --x 0.85"), (True, "with --x"), (None, "without --x"),
+])
+def test_what_is_to_be_tried_with_an_argument_can_be_pasted(value, said):
+    assert with_argument("x", value) == said

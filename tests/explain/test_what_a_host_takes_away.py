@@ -94,6 +94,8 @@ def test_a_license_that_a_virtual_gpu_lost_is_told_for_a_slow_server():
 @pytest.mark.parametrize(("name", "text", "is_sure"), [
     ("rpc-statd", "OSError: [Errno 37] No locks available", True),
     ("chrony", "An error occurred (RequestTimeTooSkewed) when calling ListObjectsV2", True),
+    ("systemd-resolved", "socket.gaierror: Temporary failure in name resolution", True),
+    ("model-sync", "ConnectionError: model-sync did not answer", True),
     ("chrony", "ValueError: bad shape", False),
 ])
 def test_a_service_that_stopped_is_likely_where_the_error_is_of_its_work(name, text, is_sure):

@@ -1,4 +1,4 @@
-"""Services of the GPU, container and network stack, of the clock, and those that the site itself made, as systemd tells them. Starts and stops nothing.
+"""Services of the GPU, container and network stack, of clock and names, and those that the site itself made, as systemd tells them. Starts and stops nothing.
 
 | path | what |
 |---|---|
@@ -26,7 +26,8 @@ from ..unit_files import parse_moment, parse_show, parse_unit
 SHOW = ["systemctl", "show", "-p", "ActiveState,SubState,ExecMainStatus,ActiveEnterTimestamp"]
 DRIVER = ("nvidia-persistenced", "nvidia-fabricmanager")
 SINGLE = ("nvidia-dcgm", "docker", "containerd", "openibd", "slurmd")
-BESIDE = ("nvidia-gridd", "rpc-statd", "rpcbind", "chrony", "chronyd", "systemd-timesyncd")  # licenses of virtual GPUs, locks of NFS, the clock
+BESIDE = (  # licenses of virtual GPUs, locks of NFS, the clock, names of hosts and of users
+    "nvidia-gridd", "rpc-statd", "rpcbind", "chrony", "chronyd", "systemd-timesyncd", "systemd-resolved", "sssd")
 FOLDER = "/etc/systemd/system"
 MOST_OWN = 12
 IN_UTC = {"TZ": "UTC"}

@@ -151,6 +151,6 @@ def _same_commit(case: Case, key: str, files: list[Change]) -> Iterator[Finding]
 
 
 RULES = (
-    Rule("git_tree", needs=("git/*/head",), weigh=weigh, blames=("git",)),
     Rule("git_edits", needs=("git/*/dirty",), weigh=weigh_edits, blames=("git",)),
+    Rule("git_tree", needs=("git/*/head",), weigh=weigh, blames=("git",)),
 )

@@ -57,16 +57,15 @@ def _with_room(server: str, good: Start | None, bad: Start) -> Iterator[Finding]
 def _never_worked(case: Case, server: str, good: Start, bad: Start) -> Iterator[Finding]:
     """Yield a doubt where the good side's own numbers could not have started a server, unless one is known to have served there.
 
-    Where nobody else holds memory it is the fraction: what both sides share and neither can start with, however little of it moved.
+    It is of the fraction where nobody else holds memory: both sides share it and neither can start with it, so no change is to blame.
     """
     served = any(number(case.value("good", f"servers/{server}/log/{name}")) for name in ("throughput_tok_s", "kv_cache_gib", "tokens"))
     if served or case.value("good", f"servers/{server}/running") is True or case.value("good", f"servers/{server}/log/ready") is True:
         return
-    yield Doubt(f"the good side could not have started either: {good.row} = {signed(good.rest())} GiB for the KV cache", good.facts, _fraction())
-    if case.changes and not holders.foreign_on(case, "bad"):
-        says = f"SGLang's own sum, all numbers read from the server logs: no fraction up to {fixed(bad.least, 3)} leaves room, on either side"
-        terms = (term("sum decides", says, tuple(dict.fromkeys((*good.facts, *bad.facts)))), *_equal_memory(good, bad))
-        yield Evidence(_fraction(), terms, _wording(case, server, good, bad))
+    says = f"the good side could not have started either: {good.row} = {signed(good.rest())} GiB for the KV cache"
+    if not holders.foreign_on(case, "bad"):
+        says += f"; {servers.flag(FRACTION)} must be above {fixed(bad.least, 3)}, whatever else differs"
+    yield Doubt(says, good.facts, _fraction())
 
 
 def _bad_side_only(case: Case, server: str, bad: Start) -> Iterator[Finding]:

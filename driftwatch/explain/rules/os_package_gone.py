@@ -66,7 +66,8 @@ def _evidence(case: Case, found: list[str], named: list[str]) -> Evidence:
         Command("try", command(["apt-get", "install", *names]), "as root; dnf install on a host with rpm"),
     )
     verdict = f"{listed(names)} {'is' if len(names) == 1 else 'are'} no longer installed, and the error lacks what they bring."
-    return Evidence(Subject("library", name), tuple(terms), Wording("system package", name, "-", version, None, verdict, carrier(case, names), commands))
+    by = carrier(case, names).replace("came with", "went with")
+    return Evidence(Subject("library", name), tuple(terms), Wording("system package", name, "-", version, None, verdict, by, commands))
 
 
 RULES = (Rule("os_package_gone", needs=(), weigh=weigh, blames=("library",)),)

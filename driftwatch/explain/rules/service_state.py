@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, Subject, Term
+from driftwatch.explain.naming import names_variable
 from driftwatch.explain.pairs import both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
@@ -16,13 +17,15 @@ from driftwatch.explain.words import command, listed, show
 _MODULE = "driver/module/version"
 _SERVERS = re.compile(r"vllm|sglang|ollama|torchrun|llama|tgi|triton|lmdeploy|text-generation|serve")
 _STACK = re.compile(
-    r"(?:nvidia-|dcgm|docker|containerd|slurm|openibd|opensm|rdma|lustre|nfs|autofs|rpc|wekafs|beegfs|gpfs|irqbalance|tuned|chrony|ntp|systemd-timesyncd)")
+    r"(?:nvidia-|dcgm|docker|containerd|slurm|openibd|opensm|rdma|lustre|nfs|autofs|rpc|wekafs|beegfs|gpfs|irqbalance|tuned|chrony|ntp|sssd|systemd-(?:timesync|resolve))")
 _ENGINES = ("docker", "containerd", "podman", "crio")
 _WORK = tuple((re.compile(names), re.compile(text, re.IGNORECASE), says) for names, text, says in (  # services, how an error speaks of their work, what that is
     (r"rpc-?bind|rpc-\w+|nfs.*", r"No locks available|\blockd\b|\bstatd\b|\bNFS\b|RPC:", "locks and calls of NFS"),
     (r"chronyd?|ntp\w*|systemd-timesyncd",
      r"TooSkewed|clock.?skew|not (?:yet|currently) valid|request time|(?:certificate|token|signature)\b.{0,40}\bexpired|time.{0,20}(?:drift|out of sync)",
      "the host's clock: signatures, tokens and certificates are held against it"),
+    (r"systemd-resolved", r"name resolution|Name or service not known|getaddrinfo|could not resolve", "names of other hosts"),
+    (r"sssd", r"getpwuid|uid not found|unknown user|no such user", "names of users"),
     (r"nvidia-gridd", r"licen[cs]e", "licenses of virtual GPUs"),
 ))
 _OWN = ("nvidia-fabricmanager",)  # a rule of its own tells these
@@ -33,7 +36,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     for change in case.moved("services/*/active"):
         name = change.path.split("/")[1]
         was, now = both(case, change.path)
-        if name not in _OWN and _STACK.match(name) and not _is_of_server(case, name) and was == "active" and now:
+        if name not in _OWN and (_STACK.match(name) or names_variable(case.text, name)) and not _is_of_server(case, name) and was == "active" and now:
             yield _stopped(case, name, change.path)
     yield from _persistence(case)
 
