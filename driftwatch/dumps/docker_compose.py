@@ -3,6 +3,7 @@
 | path | what |
 |---|---|
 | containers/NAME/… | as agent/collectors/containers.py tells them; NAME is ``container_name`` or, without one, the service's |
+| containers/NAME/env_ordered | the names of the variables that the file orders: an image may set others |
 | servers/FRAMEWORK/given/ARG, args/ARG, env/NAME | where the service runs a server that is known; see launch_lines.py |
 
 Where Compose fills in a variable (``${TAG}``) the value is unknown.
@@ -119,7 +120,9 @@ def _container(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     top = fact_path("containers", name)
     env = facts.pop("env", {})
-    return {**{f"{top}/{key}": value for key, value in facts.items()}, **{f"{top}/{fact_path('env', key)}": value for key, value in env.items()}}
+    told = {**facts, **{fact_path("env", key): value for key, value in env.items()}}
+    names = sorted(pair.partition("=")[0] for pair in one["Config"]["Env"])
+    return {f"{top}/{key}": value for key, value in {**told, **({"env_ordered": names} if names else {})}.items()}
 
 
 def _server_variables(launched: Iterable[str], one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -32,8 +32,8 @@ def explain(case: Case, rules: Sequence[Rule]) -> Explanation:
     suspects, open_ = _with_open_terms(suspects, open_), tuple(entry for entry in open_ if entry.subject not in {one.subject for one in suspects})
     taken = {suspect.subject for suspect in suspects} | {entry.subject for entry in open_}
     shared = {doubt.shared.kind for doubt in doubts if doubt.shared is not None}
-    cleared = [one for one in findings if isinstance(one, RuledOut) and one.subject.kind not in shared and not any(_holds(one, suspect) for suspect in suspects)]
-    ruled_out = _ruled_out(case, cleared, taken)
+    cleared = [one for one in findings if isinstance(one, RuledOut) and one.subject.kind not in shared]
+    ruled_out = _ruled_out(case, [one for one in cleared if not any(_holds(one, suspect) for suspect in suspects)], taken)
     word = choose_word(case, suspects, open_)
     verdict = shorten(noted(case, with_doubts(doubts, sentence(case, word, suspects, open_))), _LONGEST_VERDICT)
     return Explanation(

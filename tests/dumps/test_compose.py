@@ -3,7 +3,8 @@
 import pytest
 
 from driftwatch.dumps.read import read_dump
-from driftwatch.model import Unknown, is_unknown
+from driftwatch.model import Symptom, Unknown, is_unknown
+from tests.explain.cases import told
 
 SERVICE = """services:
   serve:
@@ -159,3 +160,10 @@ def test_no_mess_of_a_paste_changes_a_service(mess):
 
 def test_a_compose_file_says_nothing_of_packages():
     assert isinstance(read_dump(SERVICE, "paste").get("packages/torch/version"), Unknown)
+
+
+def test_a_variable_that_only_one_file_orders_is_a_suspect():
+    own = "      - NCCL_DEBUG=INFO\n"
+    good, bad = (read_dump(SERVICE.replace(own, own + more), "compose.yaml") for more in ("", "      - NCCL_P2P_DISABLE=1\n"))
+    found = told(good, bad, Symptom("slow", None)).suspects[0]
+    assert (found.subject.name, found.good, found.bad) == ("NCCL_P2P_DISABLE", None, "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from driftwatch.compare.change import Change
@@ -47,8 +48,21 @@ def weigh(case: Case) -> Iterator[Finding]:
             if name not in told and not servers.is_set_by_server(case, change.path):
                 told.add(name)
                 yield _evidence(case, change, name)
+    yield from _ordered(case, told)
     yield from _without_value(case, told)
     yield from _all_equal(case)
+
+
+def _ordered(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Yield variables that the file of one side orders for a container, and that of the other side does not: what an image sets stands in neither."""
+    for change in case.moved("containers/*/env_ordered"):
+        good, bad = ({str(one) for one in names or ()} for names in values(change))
+        for name in sorted((good ^ bad) - told):
+            found = case.by_path.get(f"{change.path.rpartition('/')[0]}/env/{name}")
+            if found is not None:
+                told.add(name)
+                added = replace(found, kind="added", good=Known(None)) if name in bad else replace(found, kind="removed", bad=Known(None))
+                yield _evidence(case, added, name)
 
 
 def _without_value(case: Case, told: set[str]) -> Iterator[Finding]:
