@@ -10,6 +10,7 @@ import importlib.util
 import io
 import json
 import re
+import threading
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 
 import driftwatch
 
+_ONE_AT_A_TIME = threading.Lock()
 EPOCH = (1980, 1, 1, 0, 0, 0)
 COMPRESSION = 7  # 9 costs seven times as much for a third of a percent
 _DOCSTRING = re.compile(rb'(\A|:[ \t]*(?:#[^\n]*)?\n)([ \t]*)r?"""((?:[^\\]|\\.)*?)"""[ \t]*$', re.MULTILINE | re.DOTALL)
@@ -38,9 +40,14 @@ _FROM_PACKAGE = re.compile(r"^\s*from \.\.? import ([\w, ]+)", re.MULTILINE)
 _COMMENT = re.compile(rb"(?:^[ \t]*#.*|  #[^\"'\n]*)$", re.MULTILINE)
 
 
-@lru_cache(maxsize=8)
 def bundle(collectors: tuple[str, ...], *, is_replay: bool = False) -> bytes:
-    """Return the zip for these collectors, stored, so that the same sources give the same bytes everywhere."""
+    """Return the zip for these collectors, stored, so that the same sources give the same bytes everywhere; made once for however many hosts."""
+    with _ONE_AT_A_TIME:
+        return _bundle(collectors, is_replay=is_replay)
+
+
+@lru_cache(maxsize=8)
+def _bundle(collectors: tuple[str, ...], *, is_replay: bool) -> bytes:
     room = io.BytesIO()
     with zipfile.ZipFile(room, "w", zipfile.ZIP_STORED) as archive:
         for name, source in _sources(collectors, is_replay=is_replay):

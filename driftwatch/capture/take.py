@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from driftwatch.agent.probe import Refusal
-from driftwatch.capture.bundle import payload, payload_here, sha256_of_sources
+from driftwatch.capture.bundle import bundle, payload, payload_here, sha256_of_sources
 from driftwatch.capture.fold import Fold
 from driftwatch.capture.known import Known, Recall, keys_of
 from driftwatch.capture.plan import CaptureError, Plan
@@ -85,7 +86,10 @@ def _unreachable(described: Mapping[str, Any], order: Order) -> Snapshot:
 
 
 def _take(host: str, transport: Transport, order: Order, taken_at: str, *, recorded_at: str | None = None) -> Snapshot:
-    packed = payload_here if isinstance(transport, LocalTransport) else payload
+    is_here = isinstance(transport, LocalTransport)
+    packed = payload_here if is_here else payload
+    if not is_here:  # while the line is made
+        threading.Thread(target=bundle, args=(_collectors(order.plan),), daemon=True).start()
     shipment = Shipment(secrets.token_hex(8), order.agent_pythons, lambda remaining_s: packed(_wire_order(order, remaining_s, recorded_at)))
     fold = Fold(recall=Recall(order.known))
     lost = "the agent ended without telling of it"
@@ -112,7 +116,11 @@ def _wire_order(order: Order, remaining_s: float, recorded_at: str | None) -> di
 
 
 def _sha256_of_agent(plan: Plan, *, is_replay: bool) -> str:
-    return sha256_of_sources(tuple(sorted({offer.module for offer in plan.asked})), is_replay=is_replay)
+    return sha256_of_sources(_collectors(plan), is_replay=is_replay)
+
+
+def _collectors(plan: Plan) -> tuple[str, ...]:
+    return tuple(sorted({offer.module for offer in plan.asked}))
 
 
 def _planned(probe: Any, module: str) -> dict[str, Any]:
