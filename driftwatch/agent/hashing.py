@@ -12,7 +12,7 @@ from .host import MIB, Digest, Host
 from .probe import Unknown
 from .typed import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
-PIECE = 16
+PIECE = 8
 WORTH_A_MATE = 64
 PATIENCE_S = 1.0
 File = Tuple[str, int]

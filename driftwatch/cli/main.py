@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         code = BROKEN_PIPE
     except Exception as failed:  # noqa: BLE001  # the one place where exceptions end
         code = _fail(failed, arguments)
-    if code in (BROKEN_PIPE, NOT_STORED):
+    if code == BROKEN_PIPE:
         _close_quietly()
     return code
 
@@ -50,6 +50,7 @@ def _fail(failed: Exception, arguments: Sequence[str]) -> int:
     if isinstance(failed, OSError) and failed.errno in UNWRITTEN and failed.filename is None:
         why = (failed.strerror or str(failed)).lower()
         print(f"error: the answer was not written: {why}\n where: standard output\n    do: -o FILE writes it there", file=sys.stderr)  # noqa: T201  # as below
+        _close_quietly()
         return NOT_STORED
     if _wants_traceback(arguments):
         import traceback  # noqa: PLC0415  # only for those who ask
