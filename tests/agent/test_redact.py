@@ -104,7 +104,7 @@ def test_a_private_key_block_is_masked_whole_even_where_its_end_was_cut_off():
         "--speculative-token-map /models/map.pt",
         "ssh://git@github.com/x/y.git",
         "git@github.com:x/y.git",
-        "https://files.pythonhosted.org/packages/a@b/c.whl",
+        "https://files.example.org/packages/a@b/c.whl",
         "svn+ssh://root@h/x git+ssh://git@h/y",
         "http://host:8080/path@v1",
         "https://host:443/a?b=c@d",
