@@ -24,7 +24,7 @@ from driftwatch.agent.redact import Redactor
 from driftwatch.dumps import docker_inspect
 from driftwatch.dumps.compose_service import inspected
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
-from driftwatch.dumps.launch_lines import VOLATILE, has_log, parse_alone
+from driftwatch.dumps.launch_lines import VOLATILE, beside_log, has_log, parse_alone
 from driftwatch.dumps.yaml_text import indent_of, load
 from driftwatch.model import Unknown
 
@@ -155,3 +155,4 @@ FORMAT = Format(
     name="docker-compose", find=find, parse=parse, looks_like="a service of a docker compose file", marks=MARKS, knows_cuts=True,
     never_prints=("packages/*", "driver/*", "gpus/*", "os/*", "kernel/*", "python/*", "torch/*", "git/*", "sources/*", "servers/*/log/*"),
 )
+BESIDE_LOG = beside_log(FORMAT, find_services, told)

@@ -15,7 +15,7 @@ from typing import Any
 from driftwatch.dumps import docker_inspect
 from driftwatch.dumps.docker_compose import told_of
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
-from driftwatch.dumps.launch_lines import VOLATILE, has_log, parse_alone
+from driftwatch.dumps.launch_lines import VOLATILE, beside_log, has_log, parse_alone
 from driftwatch.dumps.yaml_text import indent_of, load
 
 MARKS = ("containers:",)
@@ -93,3 +93,4 @@ FORMAT = Format(
     name="kubernetes-manifest", find=find, parse=parse, looks_like="the containers of a Kubernetes manifest", marks=MARKS, knows_cuts=True,
     never_prints=("packages/*", "driver/*", "gpus/*", "os/*", "kernel/*", "python/*", "torch/*", "git/*", "sources/*", "servers/*/log/*"),
 )
+BESIDE_LOG = beside_log(FORMAT, find_containers, told)

@@ -15,7 +15,7 @@ tells them, what was given is also what counts. A command right above a log's ow
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -142,6 +142,11 @@ def _launch(simple: Simple) -> Launch | None:
         if found is not None and found.framework in ("sglang", "vllm") and found.arguments is not None:
             return found
     return None
+
+
+def beside_log(alone: Format, find_all: Callable[[Sequence[str]], Iterable[Stretch]], told: Callable[[str, Callable[[str], Parsed]], Parsed]) -> Format:
+    """Return a format for pastes whose log tells the arguments that count: there a file that starts a server tells what was given."""
+    return replace(alone, find=lambda lines: find_all(lines) if has_log(lines) else (), parse=lambda text: told(text, parse_given_only))
 
 
 def parse_given_only(text: str) -> Parsed:

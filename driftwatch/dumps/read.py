@@ -44,9 +44,9 @@ class Read:
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Return the formats: every file of this folder that offers FORMAT, by name."""
+    """Return the formats: every file of this folder that offers FORMAT, and perhaps BESIDE_LOG for pastes that hold a server's log too, by name."""
     names = sorted(one.name for one in pkgutil.iter_modules(driftwatch.dumps.__path__))
-    found = [getattr(importlib.import_module(f"driftwatch.dumps.{name}"), "FORMAT", None) for name in names]
+    found = [getattr(importlib.import_module(f"driftwatch.dumps.{name}"), offered, None) for name in names for offered in ("FORMAT", "BESIDE_LOG")]
     return tuple(one for one in found if isinstance(one, Format))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from driftwatch.agent.probe import fact_path
 from driftwatch.agent.unit_files import parse_unit
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
-from driftwatch.dumps.launch_lines import VOLATILE, has_log, parse_alone
+from driftwatch.dumps.launch_lines import VOLATILE, beside_log, has_log, parse_alone
 
 SECTION = re.compile(r"\s{0,8}\[(?:Unit|Service|Install|Socket|Timer)\]\s*\Z")
 _SERVICE = re.compile(r"\s{0,8}\[Service\]\s*\Z")
@@ -105,3 +105,4 @@ FORMAT = Format(
     name="systemd-unit", find=find, parse=parse, looks_like="a systemd unit ([Service] and ExecStart=)", marks=("[Service]",), knows_cuts=True,
     never_prints=("packages/*", "driver/*", "gpus/*", "os/*", "kernel/*", "python/*", "torch/*", "git/*", "sources/*", "servers/*/log/*"),
 )
+BESIDE_LOG = beside_log(FORMAT, find_units, told)
