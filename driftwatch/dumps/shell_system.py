@@ -22,6 +22,7 @@ from typing import Any
 
 from driftwatch.agent.collectors.driver import parse_version
 from driftwatch.agent.collectors.limits import parse_setting
+from driftwatch.agent.collectors.names import parse_hosts, parse_resolv
 from driftwatch.agent.collectors.system import PROBES, parse_meminfo, parse_os_release
 from driftwatch.agent.container_texts import parse_daemon, parse_toml
 from driftwatch.agent.probe import Refusal, fact_path
@@ -155,9 +156,10 @@ def read_cat(command: Simple, lines: Sequence[str]) -> Told:
         return _settings(*_SETTINGS[path], lines)
     if path not in _FILES:
         return Told(0, {})
-    row, read = _FILES[path]
+    row, read, whole = _FILES[path]
     used = _matching(row, lines)
-    return Told(used, read("\n".join(lines[:used])))
+    facts = read("\n".join(lines[:used]))
+    return Told(used, facts, tells_if_whole=whole if facts else ())
 
 
 def _settings(top: str, parse: Callable[[str], dict[str, Any]], lines: Sequence[str]) -> Told:
@@ -269,8 +271,21 @@ def read_sysctl(_: Simple, lines: Sequence[str]) -> Told:
     return Told(used, {fact_path("limits", "sysctl", row["name"]): parse_setting(row["value"]) for row in rows})
 
 
-_FILES: Mapping[str, tuple[re.Pattern[str], Callable[[str], dict[str, Any]]]] = MappingProxyType({
-    "/proc/driver/nvidia/version": (re.compile(r"NVRM version|GCC version"), _driver), "/proc/meminfo": (re.compile(r"\S+:\s+\d+( kB)?\s*\Z"), _meminfo),
+def _hosts(text: str) -> dict[str, Any]:
+    return {fact_path("names", "hosts", name): addresses for name, addresses in parse_hosts(text).items()}
+
+
+def _resolv(text: str) -> dict[str, Any]:
+    return {f"names/{key}": words for key, words in parse_resolv(text).items() if words}
+
+
+_FILES: Mapping[str, tuple[re.Pattern[str], Callable[[str], dict[str, Any]], tuple[str, ...]]] = MappingProxyType({
+    "/proc/driver/nvidia/version": (re.compile(r"NVRM version|GCC version"), _driver, ()),
+    "/proc/meminfo": (re.compile(r"\S+:\s+\d+( kB)?\s*\Z"), _meminfo, ()),
+    "/etc/hosts": (re.compile(r"\s*(#|\Z|[\da-fA-F.]*[.:][\da-fA-F:.]*(%\w+)?\s+\S)"), _hosts, ("names/hosts/*",)),
+    "/etc/resolv.conf": (
+        re.compile(r"\s*([#;]|\Z|(nameserver|search|domain|options|sortlist)\s)"), _resolv, ("names/servers", "names/search", "names/options"),
+    ),
 })
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
     "uname": read_uname, "df": read_df, "ulimit": read_ulimit, "free": read_free, "cat": read_cat, "dmesg": read_kernel_log, "journalctl": read_kernel_log,

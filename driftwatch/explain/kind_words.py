@@ -34,6 +34,7 @@ _ROWS = (
     ("pcie, pci, link, links", "pcie-link", "pci/* gpus/*/link/generation_max gpus/*/link/width"),
     ("topology, nvlink, p2p", "topology", "topology/* nvlink/*"),
     ("network, nic, infiniband, rdma", "network", "net/* infiniband/*"),
+    ("dns, names, hostname, name resolution, etc/hosts", "network", "names/*"),
     ("limits, ulimit, shm", "limit", "limits/* servers/*/limits/* shm/*"),
     ("ram, host memory, swap", "host-memory", "system/memory/total_kib swap/* thp/*"),
     ("disk, disks", "disk", "disks/*"),

@@ -167,7 +167,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "ranks and paths": {
         "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,
-        "wire moved": 1.8, "wire slower": 2.2, "wire down": 2.4, "firmware moved": 1.8,
+        "wire moved": 1.8, "wire slower": 2.2, "wire down": 2.4, "firmware moved": 1.8, "name leads home": 1.4,
     },
 })
 GROUP_OF: Mapping[str, str] = MappingProxyType({name: group for group, weights in GROUPS.items() for name in weights})

@@ -221,3 +221,10 @@ def test_a_heading_of_several_words_keeps_what_stands_below_it_apart():
 
 def test_the_progress_of_an_installer_is_no_fact():
     assert told("pip install deepspeed", "Collecting deepspeed", "  Using cached deepspeed-0.14.0.tar.gz (1.3 MB)", "  Preparing metadata: done") == {}
+
+
+def test_the_names_of_a_hosts_file_and_a_resolver_are_told_as_the_collector_tells_them():
+    found = told("cat /etc/hosts", "127.0.0.1 localhost", "# made", "10.0.0.7\tgpu-7.example gpu-7")
+    assert (found["names/hosts/localhost"], found["names/hosts/gpu-7"]) == (["127.0.0.1"], ["10.0.0.7"])
+    found = told("cat /etc/resolv.conf", "nameserver 10.0.0.2", "options ndots:5")
+    assert {path: value for path, value in found.items() if path.startswith("names/")} == {"names/servers": ["10.0.0.2"], "names/options": ["ndots:5"]}
