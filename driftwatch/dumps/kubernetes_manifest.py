@@ -55,16 +55,21 @@ def told(text: str, read_launch: Callable[[str], Parsed]) -> Parsed:
     """Return what the settings of the containers tell; ``read_launch`` reads their command lines. A last line that was cut is left out."""
     found = load(text.split("\n")[:-1])
     listed = found.get("containers") if isinstance(found, Mapping) else None
-    containers = [one for one in listed if isinstance(one, Mapping) and one.get("name")] if isinstance(listed, list) else []
+    containers = [one for one in listed if isinstance(one, Mapping) and _name(one)] if isinstance(listed, list) else []
     facts: dict[str, Any] = {}
     notes: list[str] = [] if containers else ["kubernetes: the containers could not be read"]
     for number, one in enumerate(containers):
         service = {_KEYS.get(key, key): value for key, value in _settings(one)}
         is_cut = not text.endswith("\n") and number == len(containers) - 1 and bool(service)
-        parsed = told_of(str(one["name"])[:80], service, next(reversed(service)) if is_cut else "", read_launch)
+        parsed = told_of(_name(one), service, next(reversed(service)) if is_cut else "", read_launch)
         facts.update(parsed.facts)
         notes += parsed.notes
     return Parsed(facts, notes=tuple(notes), volatile=(*docker_inspect.VOLATILE, *VOLATILE))
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    """Return the name of a container; that of its image where a piece of a manifest does not name it, "" where it has neither."""
+    return str(one.get("name") or str(one.get("image") or "").rpartition("/")[2].partition(":")[0])[:80]
 
 
 def _settings(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

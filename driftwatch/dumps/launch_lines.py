@@ -41,6 +41,8 @@ _LAST_WORD = re.compile(r"(?<!\s)\s+(?:-{1,2}[\w-]{0,80}(?:=|\s{1,8}))?\S{0,400}
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
 _TWO_OPTIONS = re.compile(r"\s--[a-z]")
 _NO_WORDS = re.compile(r"\\\s+(?=-)|\s-{1,2}\s*\Z")  # a backslash whose line end was lost, an option that was cut behind its dashes
+_WRAPPED = re.compile(r"\S{0,200}(?: [^\s-]\S{0,400})?(?: +--?[A-Za-z][\w.-]{0,80}(?:=\S{1,400}| [^\s-]\S{0,400})?){1,40}\s*")  # options behind the rest of a word
+_COLUMNS = 79  # of a narrow terminal, less one
 _BROKEN = "a command that starts a server is left out: its quotes do not pair"
 _LONGEST = 16_000
 _MOST_LINES = 60
@@ -91,9 +93,23 @@ def _may_begin(lines: Sequence[str], at: int) -> bool:
 
 def _command_end(lines: Sequence[str], at: int) -> int:
     after = at + 1
-    while after < len(lines) and after - at < _MOST_LINES and lines[after - 1].rstrip().endswith("\\") and lines[after] != FENCE:
+    while after < len(lines) and after - at < _MOST_LINES and lines[after] != FENCE and _goes_on(lines[after - 1], lines[after]):
         after += 1
     return after
+
+
+def _goes_on(line: str, following: str) -> bool:
+    """Tell whether a command goes on in the line below: behind a backslash, or where a terminal broke it at its last column."""
+    return line.rstrip().endswith("\\") or (len(line) >= _COLUMNS and _WRAPPED.fullmatch(following) is not None)
+
+
+def _joined(lines: Sequence[str]) -> str:
+    """Return the lines of one command as one. A terminal breaks within a word; an option that begins a line is a word of its own."""
+    text = lines[0]
+    for line in lines[1:]:
+        is_broken = not text.rstrip().endswith("\\") and not line.startswith("--")
+        text = text + line if is_broken else text.rstrip().rstrip("\\") + " " + line
+    return text.rstrip().rstrip("\\")
 
 
 def _is_launch(lines: Sequence[str], at: int, after: int) -> bool:
@@ -124,7 +140,7 @@ def _is_broken(launch: Launch) -> bool:
 def _simples(lines: Sequence[str]) -> tuple[Simple, ...]:
     """Return the simple commands of one command line that may run over several lines."""
     first = prompted(lines[0])
-    text = " ".join(line.rstrip().rstrip("\\") for line in ([first.text, *lines[1:]] if first else lines))
+    text = _joined([first.text, *lines[1:]] if first else lines)
     return simple_commands(Prompted(bracketed(_NO_WORDS.sub(" ", text[:_LONGEST])), first.mark if first else "bare"))
 
 

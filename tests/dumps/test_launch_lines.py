@@ -72,3 +72,19 @@ def test_one_line_that_was_copied_is_a_whole_command():
 def test_a_model_that_a_cut_text_ends_in_is_left_out():
     found = read_dump("Command:\n```\nvllm serve --port 9000 --dtype half org/Mod", "paste").facts
     assert {path: value for path, value in found.items() if "/args/" in path} == {"servers/vllm/args/port": 9000, "servers/vllm/args/dtype": "half"}
+
+
+def test_a_command_that_a_terminal_broke_within_a_word_goes_on_below():
+    line = "root@box:~/llm# CUDA_VISIBLE_DEVICES=1,2,3  vllm serve /root/llm/org/a-model-03-2025 -tp=2 --gpu-memory-utilization 0.95 --sw"
+    found = read(f"{line}\nap-space 8 --max-num-seqs=1 \nINFO 04-17 19:48:20 Automatically detected platform cuda.\n")
+    given = {path.rpartition("/")[2]: value for path, value in found.items() if "/args/" in path}
+    assert given == {"model": "/root/llm/org/a-model-03-2025", "tensor_parallel_size": 2, "gpu_memory_utilization": 0.95, "swap_space": 8, "max_num_seqs": 1}
+
+
+@pytest.mark.parametrize("below", ["Loading --help texts now", "usage: vllm serve --model", "--port 9000 is taken", "ap-space 8"])
+def test_what_a_command_prints_below_itself_is_no_part_of_it(below):
+    assert "swap_space" not in str(read(f"$ vllm serve {'m' * 80} --sw\n{below}\n"))
+
+
+def test_a_short_command_ends_where_its_line_ends():
+    assert "servers/vllm/args/port" not in read("$ vllm serve m --dtype half\n --port 9000\n")

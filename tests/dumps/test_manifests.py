@@ -68,3 +68,8 @@ def test_an_argument_that_was_cut_is_left_out(args):
     assert told["containers/llm/env/NCCL_DEBUG"] == "INFO"
     assert "servers/vllm/args/max_model_len" not in told
     assert not isinstance(told.get("containers/llm/command"), list)
+
+
+def test_a_container_of_a_piece_without_its_name_goes_by_its_image():
+    told = facts("spec:\n  containers:\n    - command:\n        - vllm\n        - serve\n        - m\n      image: vllm/vllm-openai:v0.10.0\n")
+    assert (told["containers/vllm-openai/image"], told["servers/vllm/args/model"]) == ("vllm/vllm-openai:v0.10.0", "m")
