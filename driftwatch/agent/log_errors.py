@@ -18,7 +18,7 @@ KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
         r"not enough (?:\w+ )?memory|out of memory|OutOfMemory|OUT_OF_MEMORY|ALLOC_FAILED|leaves? no (?:GPU memory|room for)|cannot allocate memory"
         r"|std::bad_alloc|less than desired GPU memory utilization|no available memory for|oom-kill|killed process|HBM is free"
         r"|cannot fit one worst-case|state cache is too small|larger than the (?:available|maximum)[^.]*KV cache"
-        r"|Failed to CUDA [cm]alloc|^Killed$", re.IGNORECASE | re.MULTILINE)),
+        r"|Failed to CUDA [cm]alloc|^Killed(?:\s\s.*)?$", re.IGNORECASE | re.MULTILINE)),
     ("import-error", Regex(
         r"\b(?:ImportError|ModuleNotFoundError)\b|undefined symbol|cannot open shared object|version `\w+' not found|cannot import name")),
     ("device-lost", Regex(
@@ -36,7 +36,7 @@ READY = Regex(r"fired up and ready|Application startup complete|Uvicorn running|
 _EXCEPTION = Regex(
     r"Exception: |(?:[A-Za-z_][\w.]*\.)?[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Fault|OOM|OfResources)(?:_\w+|[A-Z]\w*)?(?::|$)")
 _ABRUPT = Regex(
-    r"(?:Killed|Aborted)\b.{0,40}$|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
+    r"(?:Killed|Aborted)\b(?:\s\s|.{0,40}$)|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
     r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
     r"|.*\b(?:pthread_create|[Tt]hread creation|fork|clone)\b.{0,60}: Resource temporarily unavailable|.*\bNCCL WARN C(?:uda failure|all to \w+ failed)"
     r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
@@ -63,7 +63,7 @@ PROGRESS = Regex(
     r"|Model loading took|GPU KV cache size")
 HINT = Regex(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
-    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked")
+    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|[Tt]imed")
 _COLOUR = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
 _BEFORE = Regex(
     r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"
@@ -71,7 +71,7 @@ _BEFORE = Regex(
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\s+(?:std(?:out|err) [FP]\s)?|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s:]+:\s"
     r"|[\w.-]{1,80}\s{1,40}\|\s|\[[\w.-]{1,60}/[\w./-]{1,120}\]\s|[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\]\s"
     r"|\|\s*(?:ERROR|CRITICAL)\s*\|\s*[\w.<>]+:[\w.<>]+:\d+\s-\s|-\s(?:[\w.]+\s-\s)?(?:ERROR|CRITICAL)\s-\s"
-    r"|(?:ERROR|CRITICAL):\s+|E\s{2,})")
+    r"|(?:ERROR|CRITICAL):\s+|E\s{2,}|\S{1,200}: line \d+:\s+\d+ (?=[A-Z]))")
 _JSON = Regex(r"\s*\{.{0,2000}?\"(?:log|message|msg|event|text)\"\s*:\s*\"((?:[^\"\\]|\\.)*)")
 _ESCAPED = Regex(r"\\(.)")
 _RANK = Regex(r"\[(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z?)?((?: ?[A-Z]{2,3}\d+)+)\]")

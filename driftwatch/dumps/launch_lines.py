@@ -41,7 +41,8 @@ _LAST_WORD = re.compile(r"(?<!\s)\s+(?:-{1,2}[\w-]{0,80}(?:=|\s{1,8}))?\S{0,400}
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*(?:=|\Z)")
 _TWO_OPTIONS = re.compile(r"\s--[a-z]")
 _NO_WORDS = re.compile(r"\\\s+(?=-)|\s-{1,2}\s*\Z")  # a backslash whose line end was lost, an option that was cut behind its dashes
-_WRAPPED = re.compile(r"\S{0,200}(?: [^\s-]\S{0,400})?(?: +--?[A-Za-z][\w.-]{0,80}(?:=\S{1,400}| [^\s-]\S{0,400})?){1,40}\s*")  # options behind the rest of a word
+_WRAPPED = re.compile(  # the rest of a word, then options
+    r"\S{0,200}(?: [^\s-]\S{0,400})?(?: +--?[A-Za-z][\w.-]{0,80}(?:=\S{1,400}| [^\s-]\S{0,400})?){1,40}\s*")
 _COLUMNS = 79  # of a narrow terminal, less one
 _BROKEN = "a command that starts a server is left out: its quotes do not pair"
 _LONGEST = 16_000

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.holders import gpus
+from driftwatch.explain.pairs import logged_more
 from driftwatch.explain.words import number
+
+PCIE_LOG = "kernel_log/pcie"
+_NO_ROOM = re.compile(r"BAR \d+.*(?:failed to assign|no space|can't assign)")
 
 
 def every(case: Case) -> list[str]:
@@ -32,3 +38,8 @@ def is_loaded(case: Case, side: SideName, gpu: str) -> bool:
     """Tell whether a GPU was at work when it was read: a clock or a power draw of an idle one says nothing."""
     used = figure(case, side, gpu, "utilization_percent")
     return used is not None and used >= 50
+
+
+def without_room(case: Case) -> str:
+    """Return the kernel's line that it found no room for the memory of a device on the bus, "" where it told none since the good side."""
+    return next((line for line in logged_more(case, PCIE_LOG) if _NO_ROOM.search(line)), "")

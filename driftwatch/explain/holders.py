@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,25 @@ def unlisted(case: Case) -> list[tuple[str, float]]:
         more = held - (usual or 0.0) if held is not None else 0.0
         if more >= 2 * LEAST_MIB:
             found.append((gpu, more))
+    return found
+
+
+def unnamed(case: Case, cards: Collection[str]) -> list[Holder]:
+    """Return the processes that have some GPUs open on the bad side as its kernel tells it, that NVML lists on none, and that were not there before.
+
+    Those of a running server are none of them.
+    """
+    by_nvml = {path.split("/")[3] for path, _ in case.below("bad", "gpus") if "/holders/" in path}
+    found = []
+    for path, value in case.below("bad", "holders"):
+        name = path.split("/")[1]
+        opened = [one for one in value if one in cards] if path.endswith("/gpus") and isinstance(value, list) else []
+        top = f"holders/{name}"
+        many, usual = (number(case.value(side, f"{top}/count")) or 0 for side in ("bad", "good"))
+        if opened and name not in by_nvml and many > usual and case.value("bad", f"{top}/used_by") is None:
+            pids = case.value("bad", f"{top}/pids")
+            told = tuple(pid for pid in pids if isinstance(pid, int)) if isinstance(pids, list) else ()
+            found.append(Holder(opened[0], plain(name), int(many), None, told, path))
     return found
 
 

@@ -13,12 +13,13 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit: its name for a reader, the last part of its path below a server's limits, the texts that name it.
+    """One limit: its name for a reader, its item in limits.conf and ulimit's words, the last part of its path below a server's limits, the texts that name it.
 
     ``tight``: a value that is known to be too small for a multi-GPU server; ``roomy``: one that no server is known to reach.
     """
 
     name: str
+    item: str
     key: str
     text: re.Pattern[str]
     unit: str
@@ -35,6 +36,7 @@ def _text(pattern: str) -> re.Pattern[str]:
 OF_PROCESSES = (
     Limit(
         "open files limit",
+        "nofile",
         "open_files",
         _text(r"too many open files|\bEMFILE\b|errno 24\b"),
         "files",
@@ -45,6 +47,7 @@ OF_PROCESSES = (
     ),
     Limit(
         "locked memory limit",
+        "memlock",
         "locked_memory_bytes",
         _text(r"memlock|ibv_reg_mr|ibv_create_cq|cannot lock memory|mlock.*(?:failed|cannot)|register.* memory.* (?:failed|cannot allocate)"),
         "bytes",
@@ -55,6 +58,7 @@ OF_PROCESSES = (
     ),
     Limit(
         "processes limit",
+        "nproc",
         "processes",
         _text(r"can't start new thread|resource temporarily unavailable|\bEAGAIN\b|pthread_create failed|fork.*(?:failed|retry)"),
         "processes",
@@ -63,12 +67,14 @@ OF_PROCESSES = (
         "grep 'processes' /proc/$(pgrep -of 'sglang|vllm')/limits; cat /sys/fs/cgroup/pids.max",
         "TasksMax=infinity and LimitNPROC=infinity",
     ),
-    Limit("stack size limit", "stack_size_bytes", _text(r"stack overflow|stack size"), "bytes", 1 << 20, 1 << 30, "ulimit -s", "ulimit -s 8192"),
+    Limit("stack size limit", "stack", "stack_size_bytes", _text(r"stack overflow|stack size"), "bytes", 1 << 20, 1 << 30, "ulimit -s", "ulimit -s 8192"),
     Limit(
-        "file size limit", "file_size_bytes", _text(r"file too large|\bEFBIG\b|file size limit"), "bytes", 1 << 30, 1 << 50, "ulimit -f", "ulimit -f unlimited"
+        "file size limit", "fsize", "file_size_bytes", _text(r"file too large|\bEFBIG\b|file size limit"), "bytes", 1 << 30, 1 << 50,
+        "ulimit -f", "ulimit -f unlimited",
     ),
     Limit(
         "address space limit",
+        "as",
         "address_space_bytes",
         _text(r"cannot allocate memory|\bENOMEM\b|std::bad_alloc|(?<!OutOf)MemoryError"),
         "bytes",

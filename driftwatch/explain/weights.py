@@ -109,7 +109,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
         "carried by a version": -1.0, "head moved": 1.6, "edits gone": 2.4, "edits came": 1.0, "untracked only": -1.5,
     },
-    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "same kernel series": -0.6, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8},
+    "platform": {"driver moved": 1.4, "kernel moved": 2.0, "same kernel series": -0.6, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8,
+        "not for these cards": 2.4},
     "place of a package": {
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
@@ -137,6 +138,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
+        "module of CUDA": 1.2, "module of displays": -1.2,
         "upgraded, not restarted": 0.6,
     },
     # counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives
@@ -144,7 +146,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "errors grew": 2.4, "few corrected errors": -3.2, "fault logged": 2.6, "fault of programs": -1.4, "repair pending": 0.8, "one device of many": 0.6,
         "device is gone": 3.6, "off the server's path": -1.5, "mig without instances": 3.6, "mode pending": 1.2, "mig moved": 1.0, "narrower link": 2.6,
         "slower link": 1.8, "links cut": 2.6, "peers differ": 0.8, "compute mode restricts": 2.2, "card in use already": 0.8, "card's mode moved": 1.4,
-        "license lost": 3.2,
+        "license lost": 3.2, "no room for a card": 2.6, "follows the firmware": -3.0,
     },
     # only what was read at like load; a reason that the driver does not tell takes little, such states set no flag
     "power and clocks": {

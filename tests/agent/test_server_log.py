@@ -289,3 +289,19 @@ def test_a_hostile_log_is_read_in_bounded_time(piece):
     parse_log(piece * (1_000_000 // len(piece)))
     parse_log("\n".join([piece * 5] * 20_000))
     assert time.monotonic() - started < 10
+
+
+def test_what_a_shell_says_of_a_program_that_was_killed_is_read():
+    line = "./entrypoint.sh: line 28:     7 Killed                  vllm serve /models/Qwen3-8B --port 8000"
+    failure = failure_in(f"INFO 06-01 14:38:03 [api_server.py:1130] vLLM API server version 0.22.1\n{line}\n")
+    assert (failure.kind, failure.line.split()[0]) == ("oom", "Killed")
+
+
+def test_a_hang_that_is_told_at_the_level_of_information_is_read():
+    line = "INFO 07-17 12:48:37 [shm_broadcast.py:542] No available shared memory broadcast block found in 60 seconds."
+    assert failure_in(f"{line}\n").kind == "hang"
+
+
+@pytest.mark.parametrize("word", ERROR_WORDS)
+def test_every_word_that_a_long_log_is_searched_for_is_one_that_lines_are_weighed_by(word):
+    assert HINT.search(word.decode())

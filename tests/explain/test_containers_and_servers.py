@@ -80,3 +80,11 @@ def test_a_variable_without_a_value_is_told_where_the_error_names_it():
 def test_a_proxy_of_the_servers_own_environment_fits_an_error_of_a_gateway(name):
     found = told(server(LAUNCH), server(LAUNCH, **{name: "http://proxy:3128"}), symptom("startup-crash", "AssertionError: res=<Response [502]>"))
     assert (found.suspects[0].subject.name, found.suspects[0].strength) == (name, "strong")
+
+
+def test_the_toolkit_that_went_with_the_engines_upgrade_stands_before_the_engine():
+    names = {"docker-ce": "5:27.5.1-1", "containerd.io": "1.7.25-1", "nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1.19.0-1"}
+    good = host({**MADE, **{f"os_packages/{name}/version": version for name, version in names.items()}})
+    bad = host({**MADE, "os_packages/docker-ce/version": "5:28.3.3-1", "os_packages/containerd.io/version": "1.7.27-1"})
+    text = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    assert told(good, bad, symptom("startup-crash", text)).suspects[0].subject.name == "nvidia-container-toolkit"

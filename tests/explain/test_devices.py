@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from driftwatch.model import ProbeResult
@@ -131,3 +133,45 @@ def test_what_moved_between_devices_is_of_its_kind(facts, moved, kind):
 def test_a_port_that_was_down_before_and_few_errors_are_no_news():
     down = {"infiniband/mlx5_1/ports/1/state": "DOWN", "infiniband/mlx5_1/ports/1/counters/symbol_error": 0}
     assert told(host(down), host({**down, "infiniband/mlx5_1/ports/1/counters/symbol_error": 3}), symptom("slow")).suspects == ()
+
+
+def test_ports_that_moved_alike_are_one_suspect_and_others_are_not():
+    good = host({f"infiniband/mlx5_{number}/ports/1/rate": "400 Gb/sec (4X NDR)" for number in range(4)})
+    now = ("400 Gb/sec (4X NDR)", "100 Gb/sec (4X EDR)", "200 Gb/sec (4X HDR)", "100 Gb/sec (4X EDR)")
+    bad = host({f"infiniband/mlx5_{number}/ports/1/rate": rate for number, rate in enumerate(now)})
+    assert sorted(one.subject.name for one in told(good, bad, symptom("slow")).suspects) == ["mlx5_1 and mlx5_3", "mlx5_2"]
+
+
+NO_ROOM = {"kernel_log/pcie": {"count": 1, "lines": ["pci 0000:9c:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space"]}}
+
+
+@pytest.mark.parametrize(("log", "first"), [(NO_ROOM, ("firmware", "BIOS")), ({}, ("gpu", "GPU 0000:9c:00.0 and 0000:41:00.0"))])
+def test_cards_for_whose_memory_the_kernel_has_no_room_are_a_matter_of_the_bios_that_moved(log, first):
+    good = host({**cards(), "driver/module/version": "570.1", "pci_count/gpu": 2, "firmware/bios": "1106"})
+    bad = host({"gpus/count": 0, "driver/module/version": "570.1", "pci_count/gpu": 2, "firmware/bios": "1203", **log})
+    one = told(good, bad, symptom("device-lost")).suspects[0]
+    assert (one.subject.kind, one.subject.name) == first
+
+
+@pytest.mark.parametrize(("flavours", "line"), [
+    (("proprietary", None), "NVRM: installed in this system is not supported by open"),
+    (("open", "proprietary"), "NVRM: installed in this system requires use of the NVIDIA open kernel modules."),
+])
+def test_a_driver_of_the_kind_that_the_cards_do_not_take_is_blamed_in_the_kernels_words(flavours, line):
+    version = "580.95.05"
+    parts = {"driver/library/libcuda/version": version, "driver/on_disk/version": version}
+    good, bad = (
+        host({**parts, "gpus/count": cards_there, "driver/module/version": flavour and version, "driver/module/flavour": flavour})
+        for flavour, cards_there in zip(flavours, (2, 0), strict=True)
+    )
+    bad = replace(bad, facts={**bad.facts, "kernel_log/nvrm": {"count": 3, "lines": ["NVRM: The NVIDIA GPU 0000:08:00.0", line]}})
+    one = told(good, bad, symptom("device-lost")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("driver", "NVIDIA driver", "strong")
+    assert f"the kernel's log: {line}" in [term.says for term in one.because]
+
+
+def test_the_module_that_cuda_needs_stands_before_those_of_displays():
+    loaded = {f"modules/{name}/loaded": True for name in ("nvidia", "nvidia_modeset", "nvidia_uvm")}
+    found = told(host(loaded), host({"modules/nvidia/loaded": True}), symptom("startup-crash", "RuntimeError: CUDA unknown error"))
+    assert [(one.subject.name, one.strength) for one in found.suspects][:1] == [("nvidia_uvm", "strong")]
+    assert all(one.strength == "weak" for one in found.suspects[1:])

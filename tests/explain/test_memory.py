@@ -141,7 +141,7 @@ def test_a_running_servers_own_processes_are_not_strangers():
 
 def test_memory_that_nobody_is_listed_for_is_blamed_only_where_no_server_runs():
     loose = {f"gpus/GPU-{number}/unattributed_mib": 22000 for number in range(8)}
-    assert told(snapshot(GPUS), snapshot({**loose, **no_server()}), OOM).suspects[0].subject.name == "memory held by no listed process"
+    assert told(snapshot(GPUS), snapshot({**loose, **no_server()}), OOM).suspects[0].subject.name == "unattributed memory, held by no listed process"
     inside = {"servers/sglang/running": True}
     assert told(snapshot({**GPUS, **inside}), snapshot({**loose, **inside}), OOM).suspects == ()
 
@@ -149,3 +149,13 @@ def test_memory_that_nobody_is_listed_for_is_blamed_only_where_no_server_runs():
 def test_other_processes_are_not_ruled_out_where_nvml_hung():
     found = told(snapshot(GPUS), snapshot({**GPUS, "gpus/GPU-1/holders": unknown("timeout")}), OOM)
     assert places(found, "other GPU processes") == []
+
+
+@pytest.mark.parametrize(("before", "name"), [
+    ({}, "python3 ×2 (pid 23811 and 23812)"),
+    ({"holders/python3/count": 2, "holders/python3/gpus": ["GPU-0"]}, "unattributed memory, held by no listed process"),
+])
+def test_memory_that_nvml_lists_for_nobody_is_that_of_who_has_come_and_has_the_gpu_open(before, name):
+    opened = {"holders/python3/count": 2, "holders/python3/gpus": ["GPU-0"], "holders/python3/pids": [23811, 23812]}
+    bad = snapshot({**GPUS, **no_server(), "gpus/GPU-0/unattributed_mib": 17452, **opened})
+    assert told(snapshot({**GPUS, **before}), bad, OOM).suspects[0].subject.name == name

@@ -16,11 +16,11 @@ def files(soft):
 
 def test_the_limit_that_the_errno_names_is_blamed():
     one = told(files(131072), files(1024), symptom("startup-crash", NO_FILES)).suspects[0]
-    assert (one.subject.kind, one.subject.name, one.good, one.bad, one.strength) == ("limit", "open files limit", "131,072", "1,024", "strong")
+    assert (one.subject.kind, one.subject.name, one.good, one.bad, one.strength) == ("limit", "open files limit (nofile)", "131,072", "1,024", "strong")
 
 
 def test_a_limit_that_is_named_and_roomy_is_not():
-    one = suspect(told(files(1048576), files(1048576), symptom("startup-crash", NO_FILES)), "limit", "open files limit")
+    one = suspect(told(files(1048576), files(1048576), symptom("startup-crash", NO_FILES)), "limit", "open files limit (nofile)")
     assert one is None or one.confidence < 0.5
 
 

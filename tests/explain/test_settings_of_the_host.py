@@ -177,5 +177,5 @@ def test_a_module_that_was_refused_for_its_key_is_told_as_refused():
     good = host({"driver/module/version": "560.35.03", "driver/on_disk/version": "560.35.03"})
     bad = host({"driver/on_disk/version": "560.35.03", "kernel_log/module_refused": {"count": 1, "lines": ["Loading of unsigned module is rejected"]}})
     one = told(good, bad, symptom("device-lost")).suspects[0]
-    assert (one.subject.kind, one.subject.name, one.bad, one.strength) == ("kernel-module", "nvidia", "refused by the kernel", "strong")
+    assert (one.subject.kind, one.subject.name, one.bad, one.strength) == ("kernel-module", "nvidia kernel module", "refused by the kernel", "strong")
     assert "Secure Boot" in one.verdict

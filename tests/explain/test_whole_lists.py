@@ -47,7 +47,7 @@ FILES = "OSError: [Errno 24] Too many open files"
 def test_a_limit_that_is_the_same_on_both_sides_and_not_little_needs_something_new(limit, is_first):
     facts = {"servers/vllm/running": True, "servers/vllm/limits/open_files": {"soft": limit, "hard": limit}}
     found = told(snapshot({**facts, **package("vllm", "0.5.3")}), snapshot({**facts, **package("vllm", "0.5.4")}), Symptom("runtime-crash", FILES))
-    limit_of = suspect(found, "limit", "open files limit")
+    limit_of = suspect(found, "limit", "open files limit (nofile)")
     assert (limit_of.confidence > 0.7) is is_first
 
 

@@ -20,6 +20,7 @@ from driftwatch.model import plain
 
 TOOLKIT = Subject("container", "nvidia-container-toolkit")
 _TOOLKIT = re.compile(r"(?:lib)?nvidia-container.*|nvidia-docker.*")
+_CORE = re.compile(r"os_packages/(?:nvidia-container-toolkit(?:-base)?|libnvidia-container(?:1|-tools))/version")
 _TEXT = re.compile(
     r"cuInit|no cuda-capable|nvml.*(?:unknown error|not found)|nvidia-container|failed to create shim|OCI runtime|unknown error|CDI device"
     r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver", re.IGNORECASE
@@ -51,12 +52,20 @@ def _of_packages(case: Case, subject: Subject, changes: list[Change]) -> Evidenc
     good, bad = values(changes[0])
     facts = tuple(change.path for change in changes)
     says = f"it moved, {moved(good, bad)}" + (f": {listed(names)}" if len(names) > 1 else "")
-    terms = (term("container stack moved", says, facts), *_of_stack(case), *_patch(changes))
+    terms = (term("container stack moved", says, facts), *_gone(changes), *_of_stack(case), *_patch(changes))
     look = Command("confirm", "nvidia-ctk --version; nvidia-ctk cdi list; docker info | grep -i runtime", "which devices and runtimes a container can get")
     old = [f"{change.path.split('/')[1]}={was}" for change in changes if change.path.startswith("os_packages/") and (was := values(change)[0])]
     back = (Command("try", command(["apt-get", "install", "--allow-downgrades", *old]), "as root; then restart the engine"),) if old else ()
     verdict = f"{subject.name} moved, {moved(good, bad)}: it decides how GPUs get into containers."
     return Evidence(subject, terms, Wording("container runtime", subject.name, mark(good, bad), good, bad, verdict, carrier(case, names), (look, *back)))
+
+
+def _gone(changes: list[Change]) -> Iterator[Term]:
+    """Yield that a part of NVIDIA's toolkit, which puts GPUs into containers, is no longer installed."""
+    gone = {change.path.split("/")[1]: change.path for change in changes if change.kind == "removed" and _CORE.fullmatch(change.path)}
+    if gone:
+        says = f"{listed(gone)} {'is' if len(gone) == 1 else 'are'} gone: nothing puts GPUs into a container then"
+        yield term("runtime without GPUs", says, list(gone.values()))
 
 
 def _patch(changes: list[Change]) -> Iterator[Term]:

@@ -32,6 +32,8 @@ _USER_SPACE = re.compile(r"os_packages/(?:libnvidia-compute-\d+(?:-server)?|nvid
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)(?=-|\Z)")
 _REFUSED = "kernel_log/module_refused"
 _UNSIGNED = re.compile(r"unavailable key|unsigned module|[Rr]equired key not|[Kk]ey was rejected|Lockdown")
+_NVRM = "kernel_log/nvrm"
+_OTHER_KIND = re.compile(r"not supported by open|requires? use of the NVIDIA open kernel modules|does not include the required GPU", re.IGNORECASE)
 _OF_SIGNING = re.compile(r"dkms|mokutil|shim.*|sbsigntool.*|secureboot-db|linux-(?:modules|image|objects|signatures).*")
 DRIVER = Subject("driver", "NVIDIA driver")
 
@@ -118,6 +120,9 @@ def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
         terms.append(term("another kernel runs", f"another kernel runs, {moved(*kernel)}: a module is built for one kernel", ("kernel/release",)))
     if _SAYS_SO.search(case.text):
         terms.append(term("text and driver agree", "the error text says the same", facts))
+    unfit = _unfit(case)
+    if unfit:
+        return _of_other_kind(case, [*terms, *unfit])
     key = _refused_key(case)
     if key and "driver/on_disk/version" in odd:
         terms += [term("module refused", f"the kernel refused a module: {key}", (_REFUSED,)), *before_unknown(case, "it did", _REFUSED)]
@@ -128,6 +133,25 @@ def _not_loaded(case: Case, odd: dict[str, str]) -> Evidence:
     load = Command("try", "modprobe nvidia", "as root; where this kernel has none, build it or boot the kernel before")
     wording = Wording("kernel module", "nvidia", "-", known[0] if known is not None else "not known", None, verdict, commands=(look, load))
     return Evidence(Subject("kernel-module", "nvidia kernel module missing"), tuple(terms), wording)
+
+
+def _unfit(case: Case) -> list[Term]:
+    """Return that the kernel's log says of the cards that they need the driver's modules of the other kind; empty where it does not."""
+    line = next((line for line in logged_more(case, _NVRM) if _OTHER_KIND.search(line)), "")
+    return [term("not for these cards", f"the kernel's log: {line}", (_NVRM,)), *before_unknown(case, "it did", _NVRM)] if line else []
+
+
+def _of_other_kind(case: Case, terms: list[Term]) -> Evidence:
+    """Return that the driver's modules came up for no card, since they are of the kind (open, proprietary) that these cards do not take."""
+    names = moved_packages(case, "driver")
+    good, bad = case.value("good", _FLAVOUR), case.value("bad", _FLAVOUR)
+    verdict = f"The driver's kernel modules are of the kind that these cards do not take{f'; they were {good}' if good else ''}."
+    commands = (
+        Command("confirm", "dmesg | grep -A2 NVRM; modinfo -F license nvidia", "what the module said of each card; NVIDIA: proprietary, Dual MIT/GPL: open"),
+        Command("try", "# install the packages of the other kind (with or without -open) of this driver, then load the modules or boot", "as root"),
+    )
+    wording = Wording("driver", "kind of kernel modules", "!", good or "not known", bad or "not loaded", verdict, carrier(case, names), commands)
+    return Evidence(DRIVER, tuple(terms), wording)
 
 
 def _refused_key(case: Case) -> str:
@@ -144,7 +168,7 @@ def _refused(case: Case, terms: list[Term], before: object) -> Evidence:
     )
     names = [change.path.split("/")[1] for change in case.moved("os_packages/*/version") if _OF_SIGNING.fullmatch(change.path.split("/")[1])]
     wording = Wording("kernel module", "nvidia", "!", before, "refused by the kernel", verdict, carrier(case, names), commands)
-    return Evidence(Subject("kernel-module", "nvidia"), tuple(terms), wording)
+    return Evidence(Subject("kernel-module", "nvidia kernel module"), tuple(terms), wording)
 
 
 def _commands() -> tuple[Command, ...]:
@@ -179,6 +203,7 @@ def _moved(case: Case) -> Evidence:
             terms.append(term("went back", "it is older than on the good side", facts))
     if flavour is not None:
         terms.append(term("flavour moved", f"the module is of another kind: {moved(*(case.known(flavour.path) or (None, None)))}", (flavour.path,)))
+    terms += _unfit(case)
     if case.value("good", _COUNT) and case.value("bad", _COUNT) == 0 and moved_module(case):
         terms.append(term("no GPU answers", "no GPU answers this module: it may be too old for the cards, or of the kind that they do not take", (_COUNT,)))
     shown = change or flavour

@@ -22,16 +22,21 @@ def weigh(case: Case) -> Iterator[Finding]:
         if good is not None and bad is not None:
             name = _OF_HOST[change.path]
             look = Command("confirm", "cat /sys/class/dmi/id/bios_version; grep -m1 microcode /proc/cpuinfo")
-            terms = (term("firmware moved", f"another {name}: {moved(good, bad)}", (change.path,)),)
-            yield Evidence(Subject("firmware", name), terms, Wording("firmware", name, "~", good, bad, commands=(look,)))
+            terms = [term("firmware moved", f"another {name}: {moved(good, bad)}", (change.path,))]
+            line = devices.without_room(case) if name == "BIOS" else ""
+            if line:
+                says = f"the kernel had no room for a card's memory, which the BIOS lays out (above 4 GiB, resizable BAR): {line}"
+                terms.append(term("no room for a card", says, (devices.PCIE_LOG,)))
+            verdict = f"Another {name} runs, {moved(good, bad)}{'; look there for above-4G decoding and resizable BAR' if line else ''}."
+            yield Evidence(Subject("firmware", name), tuple(terms), Wording("firmware", name, "~", good, bad, verdict, commands=(look,)))
     changes = [change for change in case.moved("gpus/*/vbios") if change.kind == "changed"]
     if changes:
         gpus = [change.path.split("/")[1] for change in changes]
         good, bad = both(case, changes[0].path)
         name = f"{devices.titled(case, gpus)} VBIOS"
-        terms = (term("firmware moved", f"another VBIOS: {moved(good, bad)}", [change.path for change in changes]),)
+        of_cards = (term("firmware moved", f"another VBIOS: {moved(good, bad)}", [change.path for change in changes]),)
         look = Command("confirm", "nvidia-smi --query-gpu=pci.bus_id,vbios_version --format=csv")
-        yield Evidence(Subject("firmware", name), terms, Wording("firmware", name, "~", good, bad, commands=(look,)))
+        yield Evidence(Subject("firmware", name), of_cards, Wording("firmware", name, "~", good, bad, commands=(look,)))
 
 
 RULES = (Rule("firmware_moved", needs=(), weigh=weigh, blames=("firmware",)),)

@@ -23,7 +23,10 @@ def weigh(case: Case) -> Iterator[Finding]:
     if found:
         yield Evidence(holders.subject(found), tuple(_terms(case, found)), _wording(case, found))
     loose = holders.unlisted(case)
-    if loose:
+    opened = holders.unnamed(case, {gpu for gpu, _ in loose}) if loose and not found else []
+    if opened:
+        yield _opened(case, loose, opened)
+    elif loose:
         yield _unlisted(case, loose, has_holders=bool(found))
     if not found and not loose:
         yield from _none(case)
@@ -92,7 +95,27 @@ def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) 
     look = Command("confirm", "fuser -v /dev/nvidia*", "as root: every process that has a GPU open, other containers included")
     good = good_or(case, "none", *facts, less="the server's own" if servers.runs(case, "good") else "less")
     wording = Wording("GPU memory", "held by no listed process", "+", good, f"{most:,.0f} MiB", verdict, commands=(look,))
-    return Evidence(Subject("gpu-memory", "memory held by no listed process"), tuple(terms), wording)
+    return Evidence(Subject("gpu-memory", "unattributed memory, held by no listed process"), tuple(terms), wording)
+
+
+def _opened(case: Case, loose: list[tuple[str, float]], opened: list[holders.Holder]) -> Evidence:
+    """Return that memory which NVML gives to no process is that of processes which have the GPU open."""
+    generic = _unlisted(case, loose, has_holders=False)
+    facts = tuple(one.path for one in opened)
+    who = holders.subject(opened)
+    many = sum(one.many for one in opened)
+    says = f"{count(many, 'process', 'processes')} that NVML does not list {'has' if many == 1 else 'have'} such a GPU open: {who.name}"
+    terms = (term("held by others", says, facts), *before_unknown(case, "they were there", *facts), *generic.terms)
+    pids = sorted({str(pid) for one in opened for pid in one.pids}, key=int)
+    commands = (
+        Command("confirm", command(["ps", "-o", "pid,ppid,user,lstart,stat,args", "-p", ",".join(pids)]) if pids else "fuser -v /dev/nvidia*"),
+        *((Command("try", command(["kill", *pids]), "as their owner or root; look at them first"),) if pids else ()),
+    )
+    most = max(held for _, held in loose)
+    hold = "holds" if many == 1 else "hold"
+    verdict = f"{who.name} {hold} up to {most:,.0f} MiB of GPU memory, which nvidia-smi lists for no process."
+    wording = Wording("GPU processes", who.name, "+", good_or(case, "none", *facts), f"{many} with {most:,.0f} MiB", verdict, commands=commands)
+    return Evidence(who, terms, wording)
 
 
 def _came(case: Case) -> set[str]:

@@ -49,6 +49,8 @@ def _missing(case: Case, gone: list[str]) -> Evidence:
         terms.append(term("repair pending", f"the bus lists {on_bus:g} GPUs, and listed {before:g}: it is no matter of the driver", (_BUS,)))
     elif case.value("bad", _NVML) == 0 and (other := moved_module(case)):
         terms.append(term("follows the driver", "the driver's module is another than on the good side, and drives no GPU at all", other))
+    elif (line := devices.without_room(case)) and (other := [change.path for change in case.moved("firmware/bios", "kernel/cmdline")]):
+        terms.append(term("follows the firmware", f"the kernel had no room for its memory, which firmware and kernel options lay out: {line}", other))
     commands = (
         Command("confirm", "nvidia-smi -L; lspci -d 10de: | grep -iE '3d|vga'; dmesg | grep -iE 'xid|fallen off'"),
         Command("look", "# power the host off and on: a reboot alone does not always bring a device back"),

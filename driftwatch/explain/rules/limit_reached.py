@@ -22,7 +22,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     for limit in limits.OF_PROCESSES:
         terms = tuple(_terms(case, limit))
         if terms:
-            yield Evidence(Subject("limit", limit.name), terms, _wording(case, limit))
+            yield Evidence(Subject("limit", f"{limit.name} ({limit.item})"), terms, _wording(case, limit))
     yield from _shared_memory(case)
     yield from _of_group(case)
 
@@ -58,7 +58,7 @@ def _wording(case: Case, limit: Limit) -> Wording:
     verdict = f"The {limit.name} of the server is {now or 'reached'}{f', and was {was}' if was and was != now else ''}."
     carrier = f"ordered by {listed(path.split('/', 1)[1] for path in orders)}" if orders else ""
     commands = (Command("confirm", limit.settle), Command("try", f"# {limit.raise_it}; then start the server"))
-    return Wording("limit", limit.name, "~" if was != now else "!", was or "not known", now or "not known", verdict, carrier, commands)
+    return Wording("limit", f"{limit.name} ({limit.item})", "~" if was != now else "!", was or "not known", now or "not known", verdict, carrier, commands)
 
 
 def _shared_memory(case: Case) -> Iterator[Finding]:
@@ -135,8 +135,9 @@ def _of_group(case: Case) -> Iterator[Finding]:
         if "memory" in what and limits.NO_MEMORY.search(case.text):
             terms.append(term("errno names it", "the error text is that of a process without memory", (change.path,)))
         look = Command("confirm", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max; docker inspect NAME")
+        was, is_now = (before, now) if is_set else (limits.show(good or 0), limits.show(bad or 0))
         carrier = memory_groups.ordered(memory_groups.orders(case, change.path)) if "memory" in what else ""
-        yield Evidence(Subject("limit", name), tuple(terms), Wording("limit", name, "~", before, now, f"The limit {name}: {says}.", carrier, (look,)))
+        yield Evidence(Subject("limit", name), tuple(terms), Wording("limit", name, "~", was, is_now, f"The limit {name}: {says}.", carrier, (look,)))
 
 
 RULES = (Rule("limit_reached", needs=(), weigh=weigh, blames=("limit", "nccl")),)

@@ -16,6 +16,7 @@ from driftwatch.explain.words import command, listed, moved
 
 REFUSED = "kernel_log/module_refused"
 _WHICH = re.compile(r"^\W*([\w-]+): (?:disagrees about version of symbol|Unknown symbol|version magic|module verification failed)\s*(\w*)")
+_OF_CUDA, _OF_DISPLAYS = "nvidia_uvm", ("nvidia_modeset", "nvidia_drm")  # as the README of NVIDIA's driver lists its kernel modules
 _GPU_MODULE = re.compile(r"nvidia\w*|gdrdrv|nv_peer_mem|ib_\w+|mlx\w+|nouveau|amdgpu|lustre|nfs\w*")
 
 
@@ -102,6 +103,10 @@ def _came_or_went(case: Case, name: str, path: str) -> Iterator[Finding]:
     terms = [term("module gone" if is_gone else "module set anew", says, (path,))]
     if names_variable(case.text, name):
         terms.append(term("text names it", "the error text names it"))
+    if is_gone and name == _OF_CUDA:
+        terms.append(term("module of CUDA", "CUDA needs it: without it no context comes up, though nvidia-smi works", (path,)))
+    elif name in _OF_DISPLAYS:
+        terms.append(term("module of displays", "it serves displays: CUDA works without it", (path,)))
     wording = Wording(
         "kernel module",
         name,

@@ -12,7 +12,7 @@ from driftwatch.explain.pairs import both, logged_more
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.transactions import carrier
-from driftwatch.explain.words import moved, number, show
+from driftwatch.explain.words import listed, moved, number, show
 
 _TEXT = re.compile(r"NCCL|ibv_|infiniband|RDMA|RoCE|socket|connect|network|timed out|unhandled system error|\bmlx5|\bUCX|gloo", re.IGNORECASE)
 _DOWN = {"operstate": "up", "state": "ACTIVE", "phys_state": "LinkUp"}
@@ -34,16 +34,26 @@ def weigh(case: Case) -> Iterator[Finding]:
     for name, found in terms.items():
         found.extend(_beside(case, name, facts[name]))
     _add_errors(case, terms, facts)
-    for name, found in terms.items():
-        fits = [term("text fits", "the error text speaks of the network")] if _TEXT.search(case.text) else []
-        good, bad = both(case, facts[name])
-        look = Command("confirm", f"ethtool {name} 2>/dev/null; ibstat; rdma link; ip -s link")
-        wording = Wording(
-            "network", f"{name} {facts[name].rsplit('/', 1)[1].replace('_', ' ')}", mark(good, bad), good, bad, f"Network: {found[0].says}.", commands=(look,)
-        )
-        yield Evidence(Subject("network", name), (*found, *fits), wording)
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for name, path in facts.items():
+        alike.setdefault((path.rsplit("/", 1)[1], *map(str, both(case, path))), []).append(name)
+    for names in alike.values():
+        yield _moved(case, names, facts[names[0]], max((terms[name] for name in names), key=lambda found: sum(one.weight for one in found)))
     yield from _settings(case)
     yield from _packages(case)
+
+
+def _moved(case: Case, names: list[str], path: str, found: list[Term]) -> Evidence:
+    """Return the ports of which one fact moved in the same way as one subject, with the terms of the one that tells most."""
+    fits = [term("text fits", "the error text speaks of the network")] if _TEXT.search(case.text) else []
+    good, bad = both(case, path)
+    look = Command("confirm", f"ethtool {names[0]} 2>/dev/null; ibstat; rdma link; ip -s link")
+    more = f"; {listed(names[1:])} likewise" if len(names) > 1 else ""
+    name = listed(names, 4)
+    wording = Wording(
+        "network", f"{name} {path.rsplit('/', 1)[1].replace('_', ' ')}", mark(good, bad), good, bad, f"Network: {found[0].says}{more}.", commands=(look,)
+    )
+    return Evidence(Subject("network", name), (*found, *fits), wording)
 
 
 def _beside(case: Case, name: str, path: str) -> Iterator[Term]:
