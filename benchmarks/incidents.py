@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -97,7 +98,8 @@ def _same(one: str, other: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    return [part for part in name.removesuffix(" working tree").lower().replace("_", "-").split("/") if part not in ("", "~", "home", "user", "root")]
+    bare = re.sub(r"\s*\([^()]*\)\Z", "", name).removesuffix(" working tree")
+    return [part for part in bare.lower().replace("_", "-").split("/") if part not in ("", "~", "home", "user", "root")]
 
 
 def rank_of(incident: Incident, ranked: Sequence[tuple[float, Subject]]) -> float | None:

@@ -39,7 +39,8 @@ _ABRUPT = Regex(
     r"(?:Killed|Aborted)\b(?:\s\s|.{0,40}$)|Segmentation fault|Bus error|Illegal instruction|Floating point exception|terminate called|Fatal Python error"
     r"|Failed: Cuda error|CUDA (?:driver )?error|cuInit|NVIDIA-SMI has failed|\S*: (?:symbol lookup error|error while loading)"
     r"|.*\b(?:pthread_create|[Tt]hread creation|fork|clone)\b.{0,60}: Resource temporarily unavailable|.*\bNCCL WARN C(?:uda failure|all to \w+ failed)"
-    r"|.*\bundefined symbol|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
+    r"|\S{1,300}(?:\(\d+\)|:\d+:\d+): (?:fatal |catastrophic )?error\b|.*\bundefined symbol"
+    r"|.*\bKilled process|.*\bNVRM: Xid|thread '[^']{0,80}' panicked|nvidia-container-cli: .*\berror")
 _LEVEL = Regex(r".*\b(?:ERROR|CRITICAL|FATAL)\b|.*\blevel=(?:error|fatal|ERROR|FATAL)|.*\bNCCL WARN\b|(?:\S+:? )?(?:fatal )?[Ee]rror\s*:"
     r"|(?:\S+: )?Error response from daemon")
 _ERRNO = Regex(
@@ -50,7 +51,7 @@ _WRAPPER = Regex(
     r"|Engine (?:core|process)\b.*failed|WorkerProc initialization failed|KeyboardInterrupt|SystemExit|CancelledError|BrokenPipe"
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
-    r"|hit an exception: Traceback|Background loop", re.IGNORECASE)
+    r"|hit an exception: Traceback|Background loop|Ninja build failed|Error building extension|ninja: build stopped", re.IGNORECASE)
 _ARGUMENTS = Regex(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
 _NEVER_SERVED = Regex("warmup error")  # SGLang listens before it asks itself for the first time
 _IDLE = Regex(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
@@ -63,7 +64,7 @@ PROGRESS = Regex(
     r"|Model loading took|GPU KV cache size")
 HINT = Regex(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
-    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|[Tt]imed")
+    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|ROADCAST BLOCK|imed|IMED|IMEOUT|ATCHDOG")
 _COLOUR = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
 _BEFORE = Regex(
     r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"

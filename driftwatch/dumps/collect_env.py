@@ -36,6 +36,7 @@ _OTHERS = {"models and configuration": "gpus", "driver version": "driver/version
 _OTHER = r"[A-Z][\w/()-]{1,20}(?: [A-Z][\w/]{1,20}){0,2} (?:models and configuration|driver version)"
 _KEY = re.compile(r"\s*(?P<key>" + "|".join([*map(re.escape, sorted(_KEYS, key=len, reverse=True)), _OTHER]) + r")\s{0,60}:(?:\s(?P<value>.*))?\Z")
 PIP = re.compile(rf"\s*\[pip3?\]\s+(?P<name>{NAME})==(?P<version>{VERSION})\s*\Z")
+_LISTED_WORDS = ("torch", "numpy", "triton", "optree", "onnx", "nccl", "transformers", "zmq", "nvidia", "flashinfer")  # pytorch's and vLLM's collect_env.py
 CONDA = re.compile(rf"\s*\[conda\]\s+(?P<name>{NAME})\s+(?P<version>{VERSION})(?:\s+(?P<build>\S+)(?:\s+\S+)?)?\s*\Z")
 _NO_ROWS = re.compile(r"\s*\[(?:pip3?|conda)\]\s")
 _GPU = re.compile(r"\s*(?:GPU|XPU|NPU|HPU|MLU|GCU) (?P<index>\d{1,4}): (?P<name>\S.{0,200})\Z")
@@ -223,3 +224,18 @@ def failed_tool(text: str) -> dict[str, Any]:
         return {}
     found = re.search(r'File "[^"\n]{0,300}/python(\d\.\d{1,2})/runpy\.py"', text)
     return {"python/version": found[1]} if found else {}
+
+
+def listed_whole(text: str, *together: tuple[str, str]) -> tuple[str, ...]:
+    """Return the globs of the versions that the rows of pip tell whole: of names with a word of which at least one row is there.
+
+    The tools list what bears one of some words, more of them in each release: a row shows that its release has the word. ``together`` names words that
+    came in one release. Nothing is whole where no line follows the last row: there it may have been cut, as in the last lines of a paste.
+    """
+    lines = text.split("\n")
+    rows = {at: row["name"].lower() for at, line in enumerate(lines) if (row := PIP.match(line))}
+    if not rows or not any(line.strip() for line in lines[max(rows) + 1:]):
+        return ()
+    shown = {word for word in _LISTED_WORDS if any(word in name for name in rows.values())}
+    shown |= {word for word, other in together if any(other in name for name in rows.values())}
+    return tuple(f"packages/*{word}*/version" for word in sorted(shown))

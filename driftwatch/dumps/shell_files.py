@@ -6,6 +6,8 @@ PATH is as printed, with ``~`` for the home folder wherever the text tells which
 |---|---|
 | files/PATH/{bytes, size, lines, mode, owner, sha256, md5, link, kind} | size is a rounded text such as ``1.2G``, bytes a whole number |
 | files/PATH/modified (volatile) | as printed |
+| files/PATH/exists | true for each name that ``ls`` without ``-l`` lists |
+| files/PATH/file_system | kind and mount point of where a path lies, as ``df`` tells them |
 | caches/NAME/{path, entries, files, size, bytes, oldest, newest} | of a known cache: triton, torchinductor, flashinfer … ; oldest and newest are of its files |
 | folders/PATH/… | the same of any other folder |
 """
@@ -41,6 +43,7 @@ _DIRECTIVES: Mapping[str, str] = MappingProxyType({
     "TF": r"(?P<modified>\d{4}-\d\d-\d\d)", "TT": r"[\d:.]+", "TH:%TM": r"\d\d:\d\d", "TH:%TM:%TS": r"[\d:.]+",
     "m": r"(?P<mode>\d+)", "a": r"(?P<mode>\d+)", "u": r"(?P<owner>\S+)", "U": r"(?P<owner>\S+)", "l": r"\S*",
 })
+_NAME = re.compile(r"[\w.@+~#%,=-][\w.@+~#%,=/-]{0,254}\Z")
 _STAT_ROW = re.compile(r"\s*(File|Size|Modify|Access): +(.*)\Z")
 
 
@@ -79,7 +82,25 @@ def read_ls(command: Simple, lines: Sequence[str]) -> Told:
         elif line.strip() and not line.startswith("total "):
             break
         used += 1
-    return Told(used if facts else 0, facts)
+    return Told(used, facts) if facts else _names(command, folder, lines)
+
+
+def _names(command: Simple, folder: str, lines: Sequence[str]) -> Told:
+    """Return the names that ``ls`` lists without ``-l``: one a line, or in columns. With a pattern they are paths themselves."""
+    is_path = command.has("-d") or any(re.search(r"[*?\[]", operand) for operand in command.operands)
+    facts: dict[str, Any] = {}
+    used = 0
+    for line in () if command.has("-l", "-n", "-o", "-g", "-R") or command.operands[1:] else lines[:_MOST_FILES]:
+        names = re.split(r"\t|\s{2,}", line.strip())
+        if not all(map(_NAME.match, names)) or line[:1].isspace():
+            break
+        for name in names:
+            path = name if is_path else f"{folder.rstrip('/')}/{name}"
+            path = path.rstrip("/") if path.startswith(("/", "~", "./")) else "./" + path.rstrip("/")
+            facts[f"{fact_path('files', shortened(path, command))}/exists"] = True
+        used += 1
+    below = () if is_path else (fact_path("files", shortened(folder.rstrip("/"), command)) + "%2F*/exists",)
+    return Told(used, facts, tells_if_whole=below if facts else ())
 
 
 def _listed(row: re.Match[str], command: Simple, folder: str) -> Iterator[tuple[str, Any]]:
@@ -89,11 +110,10 @@ def _listed(row: re.Match[str], command: Simple, folder: str) -> Iterator[tuple[
     is_operand = name in command.operands or name.startswith("/")
     path = shortened(name if is_operand or not folder or folder == "." else f"{folder.rstrip('/')}/{name}", command)
     top = place(path) if kind == "d" else fact_path("files", path)
-    yield f"{top}/modified", modified
+    yield from ((f"{top}/modified", modified), (f"{top}/mode", mode), (f"{top}/owner", f"{owner}:{group}"))
     if kind == "d":
         yield f"{top}/path", path
         return
-    yield from ((f"{top}/mode", mode), (f"{top}/owner", f"{owner}:{group}"))
     if kind in _KINDS:
         yield f"{top}/kind", _KINDS[kind]
     if target:

@@ -29,6 +29,7 @@ _FIELDS: Mapping[str, str] = MappingProxyType({
     "as": r"\d{4}-\d\d-\d\d", "ci": r"\S+ \S+ \S+", "ai": r"\S+ \S+ \S+", "cd": r"\S.*?", "ad": r"\S.*?", "s": r".*?", "an": r".*?", "cn": r".*?",
     "ct": r"\d+", "at": r"\d+", "D": r".*?", "d": r".*?", "cr": r".*?", "ar": r".*?", "ae": r"\S*", "ce": r"\S*", "T": r"\S+", "t": r"\S+",
 })
+_SUBMODULE = re.compile(r"([ +U-]?)([0-9a-f]{40,64}) (\S+)(?: \((\S+)\))?\s*\Z")
 _OTHER_COMMITS = re.compile(r"\.\.|^(?!HEAD\Z)[^-]")
 _MOST_FILES = 2000
 
@@ -46,7 +47,7 @@ def read_git(command: Simple, lines: Sequence[str]) -> Told:
     told = {f"{top}/{path}": value for path, value in facts.items()}
     if root.startswith("/") and (facts or tells):
         told[f"{top}/root"] = root
-    clean = {f"{top}/dirty": False} if tells and "dirty" not in facts else {}
+    clean = {f"{top}/dirty": False} if "files/*" in tells and "dirty" not in facts else {}
     return Told(used, told, tells_if_whole=tuple(f"{top}/{glob}" for glob in tells), if_whole=clean)
 
 
@@ -225,5 +226,21 @@ def _remotes(_: Sequence[str], lines: Sequence[str]) -> _Reading:
     return used, {fact_path("remotes", row.group(1)): without_userinfo(row.group(2)) for row in rows[:used] if row}, ()
 
 
+def _submodules(words: Sequence[str], lines: Sequence[str]) -> _Reading:
+    """Return the commit of each submodule, and whether it is the one that the tree asks for."""
+    facts: dict[str, Any] = {}
+    used = 0
+    for line in lines[:_MOST_FILES] if words[:1] in ((), ("status",)) else ():
+        row = _SUBMODULE.match(line)
+        if row is None:
+            break
+        mark, commit, path, describes = row.groups()
+        says = {"+": ", not the one that the tree asks for", "-": ", not checked out", "U": ", in conflict"}.get(mark, "")
+        facts[fact_path("submodules", path)] = f"{commit[:12]}{f' ({describes})' if describes else ''}{says}"
+        used += 1
+    return used, facts, ("submodules/*",) if facts else ()
+
+
 _READERS = MappingProxyType({
-    "status": _status, "log": _log, "show": _log, "rev-parse": _rev_parse, "branch": _branches, "stash": _stashes, "remote": _remotes})
+    "status": _status, "log": _log, "show": _log, "rev-parse": _rev_parse, "branch": _branches, "stash": _stashes, "remote": _remotes,
+    "submodule": _submodules})

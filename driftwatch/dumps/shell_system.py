@@ -78,6 +78,9 @@ def read_uname(command: Simple, lines: Sequence[str]) -> Told:
 
 def read_df(command: Simple, lines: Sequence[str]) -> Told:
     """Return the file systems that ``df`` lists; without its heading nothing tells in what it counts."""
+    columns = next((word.partition("=")[2].split(",") for word in command.words if word.startswith("--output=")), [])
+    if columns:
+        return _df_columns(command, columns, lines)
     if not lines or not _DF_HEAD.match(lines[0].strip()):
         return Told(0, {})
     heading = lines[0].split()
@@ -92,6 +95,23 @@ def read_df(command: Simple, lines: Sequence[str]) -> Told:
         mount = fact_path("mounts", path)
         facts.update({f"{mount}/source": source, **({f"{mount}/type": kind} if kind else {})})
     return Told(used, facts)
+
+
+def _df_columns(command: Simple, columns: Sequence[str], lines: Sequence[str]) -> Told:
+    """Return kind and source of each file system that ``df --output=…`` lists, and where the one path lies that it was asked for."""
+    facts: dict[str, Any] = {}
+    used = 0
+    for line in lines[:_MOST]:
+        row = dict(zip(columns, line.split(), strict=False))
+        if len(line.split()) != len(columns) or not (line.split()[0] in ("Type", "Filesystem", "Mounted") or row.get("target", "/").startswith("/")):
+            break
+        used += 1
+        if row.get("fstype", "Type") != "Type" and "target" in row:
+            mount = fact_path("mounts", row["target"])
+            facts.update({f"{mount}/{name}": row[key] for key, name in (("fstype", "type"), ("source", "source")) if key in row})
+            if len(command.operands) == 1:
+                facts[f"{fact_path('files', command.operands[0].rstrip('/') or '/')}/file_system"] = f"{row['fstype']} at {row['target']}"
+    return Told(used if facts else 0, facts)
 
 
 def _inodes(top: str, total: str, free: str) -> dict[str, Any]:

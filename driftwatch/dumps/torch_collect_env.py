@@ -24,9 +24,9 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 
 
 def parse(text: str) -> Parsed:
-    """Return what the dump tells. Its lists are of some names only, so nothing that is not listed is absent."""
+    """Return what the dump tells. Its lists are of some names only: what bears none of those and is not listed may be there."""
     facts = collect_env.rows(text)
-    return Parsed(facts, notes=() if facts else ("the tool failed, or the text was cut before its first line",))
+    return Parsed(facts, tells=collect_env.listed_whole(text), notes=() if facts else ("the tool failed, or the text was cut before its first line",))
 
 
 FORMAT = Format(

@@ -3,7 +3,8 @@
 What the readers of shell_*.py know becomes facts by the common paths; lines of other commands become ``transcript/COMMAND/KEY``. Output that another
 format knows is left to that format.
 
-A command's output ends at the next prompt, at a fence, or where its lines no longer look like it. Only output that ends at a prompt is known to be whole.
+A command's output ends at the next prompt, at a fence, or where its lines no longer look like it. Only output that ends at a prompt, or where that of
+another command of the same line begins, is known to be whole.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from driftwatch.dumps import shell_files, shell_os_packages, shell_system
+from driftwatch.dumps import shell_answers, shell_files, shell_os_packages, shell_system
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
 from driftwatch.dumps.shell_git import read_git
@@ -24,7 +25,7 @@ from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
 
 KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
 _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
-    **shell_system.READERS, **shell_os_packages.READERS,
+    **shell_system.READERS, **shell_os_packages.READERS, **shell_answers.READERS,
     "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
     "du": shell_files.read_du, "stat": shell_files.read_stat, "sha256sum": shell_files.read_digests, "md5sum": shell_files.read_digests,
     "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
@@ -194,9 +195,11 @@ def parse(text: str) -> Parsed:
     for number, one in enumerate(shown):
         is_whole = number + 1 < len(shown)
         hosts.append(one.prompt.host)
-        for told in _read(one, lines[one.at:one.after - 1]):
-            facts.update({**told.facts, **(told.if_whole if is_whole else {})})
-            tells += [*told.tells, *(told.tells_if_whole if is_whole else ())]
+        read = _read(one, lines[one.at:one.after - 1])
+        for place, told in enumerate(read):
+            has_ended = is_whole or any(later.used for later in read[place + 1:])
+            facts.update({**told.facts, **(told.if_whole if has_ended else {})})
+            tells += [*told.tells, *(told.tells_if_whole if has_ended else ())]
     names = {host for host in hosts if host}
     return Parsed(facts, tells=tuple(tells), host=names.pop() if len(names) == 1 else None, volatile=(*shell_files.VOLATILE, *shell_system.VOLATILE))
 

@@ -49,7 +49,8 @@ def parse(text: str) -> Parsed:
     facts: dict[str, Any] = collect_env.rows(head)
     found = variables(tail)
     has_part = bool(title or found) and text.endswith("\n")
-    return Parsed({**facts, **found}, tells=tuple(f"env/{one}" for one in PRINTED_VARIABLES) if has_part else ())
+    variables_told = tuple(f"env/{one}" for one in PRINTED_VARIABLES) if has_part else ()
+    return Parsed({**facts, **found}, tells=(*variables_told, *collect_env.listed_whole(head, ("pynvml", "pyzmq"))))
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from driftwatch.agent.log_errors import bare, failure_in, rank_of
+from driftwatch.agent.log_errors import HINT, bare, failure_in, rank_of
 from driftwatch.agent.server_args import parse_server_args
 from driftwatch.agent.server_log import last_run, parse_log
+from driftwatch.log_words import ERROR_WORDS
 
 START = "[2026-02-26 10:20:00] server_args=ServerArgs(model_path='/m', mem_fraction_static=0.85, tp_size=2)\n"
 
@@ -305,3 +306,11 @@ def test_a_hang_that_is_told_at_the_level_of_information_is_read():
 @pytest.mark.parametrize("word", ERROR_WORDS)
 def test_every_word_that_a_long_log_is_searched_for_is_one_that_lines_are_weighed_by(word):
     assert HINT.search(word.decode())
+
+
+@pytest.mark.parametrize("line", [
+    '/flashinfer/3rdparty/cutlass/include/cute/atom/copy_atom.hpp(194): error: name followed by "::" must be a class or namespace name',
+    "/root/.cache/x/kernel.cu:12:10: fatal error: cuda_fp8.h: No such file or directory",
+])
+def test_what_a_compiler_says_stands_before_who_called_it(line):
+    assert failing(line, "ninja: build stopped: subcommand failed.", "RuntimeError: Ninja build failed. Ninja output:") == line

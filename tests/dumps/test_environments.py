@@ -131,3 +131,34 @@ def test_the_rows_of_a_tree_are_read_without_its_branches():
 def test_the_name_of_the_command_in_a_sentence_makes_no_list_of_the_next_lines():
     table = "Package Version\n------- -------\nnumpy   1.26.4\npip     24.0\n"
     assert versions("I ran poetry show and it looks fine.\n\n" + table) == {"numpy": "1.26.4", "pip": "24.0"}
+
+
+COLLECTED = """Collecting environment information...
+PyTorch version: 2.4.0+cu121
+Is debug build: False
+CUDA used to build PyTorch: 12.1
+
+Versions of relevant libraries:
+[pip3] numpy==1.26.4
+[pip3] nvidia-ml-py==12.555.43
+[pip3] pyzmq==26.2.0
+[pip3] torch==2.4.0
+[conda] Could not collect
+ROCM Version: Could not collect
+Neuron SDK Version: N/A
+vLLM Version: 0.6.0
+"""
+
+
+@pytest.mark.parametrize(("name", "is_told"), [
+    ("pynvml", True), ("torchao", True), ("nvidia-nccl-cu12", True),  # of a word that a row shows, or that came together with one
+    ("triton", False), ("flashinfer-python", False), ("openai", False),
+])
+def test_of_the_words_that_collect_env_lists_by_all_that_is_there_is_listed(name, is_told):
+    found = read_dump(COLLECTED, "paste").get(f"packages/{name}/version")
+    assert (found == Known(None)) == is_told
+    assert is_told or isinstance(found, Unknown)
+
+
+def test_a_collect_env_that_ends_in_its_rows_may_have_been_cut():
+    assert isinstance(read_dump(COLLECTED.partition("[conda]")[0], "paste").get("packages/torchao/version"), Unknown)

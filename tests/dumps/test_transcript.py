@@ -1,5 +1,6 @@
 from driftwatch.dumps.read import read_dump
 from driftwatch.dumps.transcript import FORMAT
+from driftwatch.model import Known, Unknown
 from tests.dumps.reading import facts, is_unknown, parsed, stretches
 
 PROMPT = "root@gpu-7:/opt/sglang# "
@@ -228,3 +229,37 @@ def test_the_names_of_a_hosts_file_and_a_resolver_are_told_as_the_collector_tell
     assert (found["names/hosts/localhost"], found["names/hosts/gpu-7"]) == (["127.0.0.1"], ["10.0.0.7"])
     found = told("cat /etc/resolv.conf", "nameserver 10.0.0.2", "options ndots:5")
     assert {path: value for path, value in found.items() if path.startswith("names/")} == {"names/servers": ["10.0.0.2"], "names/options": ["ndots:5"]}
+
+
+def test_commands_of_one_line_are_told_each_by_its_own_lines():
+    found = told("id -un; ls -ld --time-style=long-iso /tmp/x-cache", "serve", "drwxr-xr-x 2 batch batch 4096 2025-08-24 22:47 /tmp/x-cache")
+    assert (found["transcript/id -un/answer"], found["folders/%2Ftmp%2Fx-cache/owner"]) == ("serve", "batch:batch")
+
+
+def test_a_list_of_names_is_whole_where_another_command_s_lines_begin():
+    text = "$ ls /etc/ld.so.conf.d; ldconfig -p | grep -m1 libcuda.so.1\nlibc.conf\nnvidia.conf\n\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n"
+    snapshot = read_dump(text, "x")
+    assert snapshot.facts["loader/picks/libcuda.so.1"] == "/usr/lib/libcuda.so.1"
+    assert snapshot.facts["files/%2Fetc%2Fld.so.conf.d%2Fnvidia.conf/exists"] is True
+    assert snapshot.get("files/%2Fetc%2Fld.so.conf.d%2F00-cuda-compat.conf/exists") == Known(None)
+
+
+def test_folders_of_the_place_where_one_stands_are_told_and_further_ones_are_not_known():
+    snapshot = read_dump("$ pwd; ls -d */\n/workspace\nbenchmarks/\nvllm/\n", "x")
+    assert (snapshot.facts["transcript/pwd/answer"], snapshot.facts["files/.%2Fvllm/exists"]) == ("/workspace", True)
+    assert isinstance(snapshot.get("files/.%2Fother/exists"), Unknown)
+
+
+def test_the_file_system_of_a_path_is_told_without_a_heading():
+    found = told("df --output=fstype,target ~/.cache/outlines | tail -1", "nfs4   /root/.cache")
+    assert (found["files/~%2F.cache%2Foutlines/file_system"], found["mounts/%2Froot%2F.cache/type"]) == ("nfs4 at /root/.cache", "nfs4")
+
+
+def test_submodules_are_told_with_what_the_tree_asks_for():
+    lines = (f"+{'d' * 40} 3rdparty/cutlass (v4.4.2)", f" {'2' * 40} 3rdparty/spdlog (v1.15.1)")
+    found = told("git -C /flashinfer submodule status", *lines)
+    assert {path: value for path, value in found.items() if "submodules" in path} == {
+        "git/flashinfer/submodules/3rdparty%2Fcutlass": "dddddddddddd (v4.4.2), not the one that the tree asks for",
+        "git/flashinfer/submodules/3rdparty%2Fspdlog": "222222222222 (v1.15.1)",
+    }
+    assert "git/flashinfer/dirty" not in found

@@ -40,6 +40,24 @@ def weigh_edits(case: Case) -> Iterator[Finding]:
         yield from _same_commit(case, key, files)
 
 
+def weigh_submodules(case: Case) -> Iterator[Finding]:
+    """Yield the submodules that stand at another commit; the commit of the tree around them may be the same."""
+    for change in case.moved("git/*/submodules/*"):
+        name, root = plain(change.path.rsplit("/", 1)[1]), _root(case, change.path.split("/")[1]).rstrip("/")
+        good, bad = values(change)
+        terms = [term("head moved", f"its submodule {name} stands at another commit: {show(good)} → {show(bad)}", (change.path,))]
+        place = f"{root}/{name}/" if root.startswith("/") else f"/{name}/"
+        if place in case.text or place in case.trace:
+            terms.append(term("path named", f"the error names a file in {name}", (change.path,)))
+        commands = (
+            Command("confirm", command(["git", "-C", root, "submodule", "status"])),
+            Command("try", command(["git", "-C", root, "submodule", "update", "--init", "--", name]), "checks out what the tree asks for"),
+        )
+        verdict = f"The submodule {name} of {root} stands at another commit: {show(good)} → {show(bad)}."
+        wording = Wording("checkout", f"{root}/{name}", "~", show(good), show(bad), verdict, commands=commands)
+        yield Evidence(Subject("git", f"{root}/{name}"), tuple(terms), wording)
+
+
 def _root(case: Case, key: str) -> str:
     root = case.value("bad", f"git/{key}/root") or case.value("good", f"git/{key}/root")
     return root if isinstance(root, str) and root else key
@@ -152,5 +170,6 @@ def _same_commit(case: Case, key: str, files: list[Change]) -> Iterator[Finding]
 
 RULES = (
     Rule("git_edits", needs=("git/*/dirty",), weigh=weigh_edits, blames=("git",)),
+    Rule("git_submodules", needs=(), weigh=weigh_submodules, blames=("git",)),
     Rule("git_tree", needs=("git/*/head",), weigh=weigh, blames=("git",)),
 )

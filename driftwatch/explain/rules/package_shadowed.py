@@ -14,8 +14,10 @@ from driftwatch.explain.naming import is_import_of
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import python_of, term
 from driftwatch.explain.words import command, listed
+from driftwatch.model import plain
 
 _FILE = re.compile(r"(/[^\s\"'():,]+?/(?:site|dist)-packages)/([A-Za-z_]\w*)(?=[/.])")
+_OWN_PART = re.compile(r"No module named ['\"]([A-Za-z_]\w*)\.[\w.]+['\"]|cannot import name ['\"]\w+['\"] from ['\"]([A-Za-z_]\w*)")
 _OF_USER = "/.local/lib/"
 _LOCATION = re.compile(r"packages/([^/]+)/location")
 
@@ -33,6 +35,31 @@ def weigh(case: Case) -> Iterator[Finding]:
             found.setdefault(folder, []).extend(held)
     for folder, names in found.items():
         yield _evidence(case, folder, list(dict.fromkeys(names)), own)
+
+
+def weigh_sources(case: Case) -> Iterator[Finding]:
+    """Yield a folder of sources from which a package is imported though it is installed elsewhere: Python looks into the working directory first."""
+    lacks = _OWN_PART.search(case.text)
+    module = lacks[1] if lacks else ""
+    place = re.search(rf"(?:^|[\s\"'(])((?:/[\w.+@-]+)*/{re.escape(module)})/[\w/.-]+\.py\b", f"{case.text}\n{case.trace}", re.MULTILINE) if module else None
+    if place is None or re.search(r"/(?:site|dist)-packages/", place[1] + "/"):
+        return
+    top = f"packages/{module.lower().replace('_', '-')}"
+    version = case.value("bad", f"{top}/version")
+    is_meant = case.value("bad", f"{top}/editable") or any(case.value("bad", f"git/{key}/root") for key in case.families("git"))
+    if version is None or is_meant:
+        return
+    folder = place[1]
+    says = f"{module} is imported from {folder}, which lacks {lacks[0].split()[-1] if lacks else 'a part'}, though {module} {version} is installed"
+    terms = [term("package shadowed", says, (f"{top}/version",)), term("path named", f"the traceback goes through {folder}")]
+    seen = next((path for path, _ in case.below("bad", "files") if path.endswith("/exists") and plain(path.split("/")[1]).rpartition("/")[2] == module), "")
+    if seen:
+        terms.append(term("file moved", f"a folder {plain(seen.split('/')[1])} lies where the server was started", (seen,)))
+    commands = (
+        Command("confirm", f"{command([python_of(case), '-c', f'import {module} as it; print(it.__file__)'])}", "from where the server is started"),
+        Command("try", "cd /", "then start the server from there"),
+    )
+    yield Evidence(Subject("file", folder), tuple(terms), Wording("file", folder, "+", None, folder, f"{says}.", commands=commands))
 
 
 def _is_of_server(case: Case, folders: Iterable[str]) -> bool:
@@ -58,4 +85,7 @@ def _evidence(case: Case, folder: str, names: list[str], own: dict[str, str]) ->
     return Evidence(Subject("python", folder), tuple(terms), wording)
 
 
-RULES = (Rule("package_shadowed", needs=(), weigh=weigh, blames=("python",)),)
+RULES = (
+    Rule("package_shadowed", needs=(), weigh=weigh, blames=("python",)),
+    Rule("sources_shadow", needs=(), weigh=weigh_sources, blames=("file",)),
+)

@@ -28,7 +28,7 @@ def weigh(case: Case) -> Iterator[Finding]:
             terms = [term(weight, says, (path,))]
             if kind == "kernel" and _series(good) == _series(bad) != "":
                 terms.append(term("same kernel series", "a later build of the same release, or an earlier one", (path,)))
-            yield Evidence(Subject(kind, layer), tuple(terms), wording)
+            yield Evidence(Subject(kind, "python" if path == "python/version" else layer), tuple(terms), wording)
 
 
 def _series(release: object) -> str:

@@ -1,0 +1,53 @@
+"""Whose files are, where they lie, and what lies before what was installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftwatch.model import Symptom
+from tests.explain.cases import snapshot, told
+
+CACHE = "folders/%2Ftmp%2Fx-cache"
+DENIED = Symptom("startup-crash", 'IO error while creating file "/tmp/x-cache/fb374d41": Permission denied (os error 13)')
+
+
+def owned(owner, mode="rwxr-xr-x"):
+    return snapshot({f"{CACHE}/path": "/tmp/x-cache", f"{CACHE}/owner": owner, f"{CACHE}/mode": mode})  # a name in a text
+
+
+def test_a_folder_of_another_owner_is_blamed_where_the_error_is_of_rights_and_names_what_lies_in_it():
+    one = told(owned("serve:serve"), owned("batch:batch"), DENIED).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.good, one.bad, one.strength) == ("cache", "/tmp/x-cache", "serve:serve", "batch:batch", "strong")
+
+
+@pytest.mark.parametrize("text", ["RuntimeError: CUDA error: an illegal memory access", "OSError: /data/x-cache-2/a: No such file or directory"])
+def test_another_owner_is_nothing_where_the_error_is_of_something_else(text):
+    assert told(owned("serve:serve"), owned("batch:batch"), Symptom("runtime-crash", text)).suspects == ()
+
+
+def test_a_cache_that_lies_on_a_network_file_system_now_is_blamed_for_an_error_of_its_files():
+    good, bad = (snapshot({"files/~%2F.cache%2Foutlines/file_system": place}) for place in ("ext4 at /", "nfs4 at /root/.cache"))
+    one = told(good, bad, Symptom("runtime-crash", "sqlite3.OperationalError: disk I/O error")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("cache", "~/.cache/outlines", "strong")
+
+
+LACKS = Symptom("import-error", "ModuleNotFoundError: No module named 'vllm._C'")
+TRACE = 'File "/workspace/vllm/model_executor/layers/activation.py", line 9, in <module>'
+
+
+@pytest.mark.parametrize(("more", "trace", "name"), [
+    ({}, TRACE, "/workspace/vllm"),
+    ({"packages/vllm/editable": True}, TRACE, None),
+    ({}, TRACE.replace("/workspace/", "/opt/venv/lib/python3.12/site-packages/"), None),
+])
+def test_a_folder_of_sources_that_shadows_what_is_installed_is_blamed(more, trace, name):
+    side = snapshot({"packages/vllm/version": "0.2.2", **more})
+    found = told(side, side, LACKS, trace=trace)
+    assert [one.subject.name for one in found.suspects if one.subject.kind == "file"] == ([name] if name else [])
+
+
+def test_a_submodule_at_another_commit_is_blamed_where_the_error_names_a_file_of_it():
+    top = {"git/flashinfer/root": "/flashinfer", "git/flashinfer/head": "2222222"}
+    good, bad = (snapshot({**top, "git/flashinfer/submodules/3rdparty%2Fcutlass": commit}) for commit in ("b46b16d00348", "da5e086dab31"))
+    one = told(good, bad, Symptom("startup-crash", "/flashinfer/3rdparty/cutlass/include/cute/copy_atom.hpp(194): error: name followed by")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("git", "/flashinfer/3rdparty/cutlass", "strong")
