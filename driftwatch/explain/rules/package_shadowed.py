@@ -87,5 +87,5 @@ def _evidence(case: Case, folder: str, names: list[str], own: dict[str, str]) ->
 
 RULES = (
     Rule("package_shadowed", needs=(), weigh=weigh, blames=("python",)),
-    Rule("sources_shadow", needs=(), weigh=weigh_sources, blames=("file",)),
+    Rule("package_shadowed_by_sources", needs=(), weigh=weigh_sources, blames=("file",)),
 )
