@@ -31,6 +31,7 @@ class Tally:
         self.locks: List[str] = []
         self.mixed: Dict[str, int] = {}
         self.versions: Set[str] = set()
+        self.owners: Set[int] = set()
         self.unread: List[str] = []
         self.cut = ""
 
@@ -38,7 +39,8 @@ class Tally:
         """Return all of it as JSON."""
         whole = sorted(one for one in self.versions if not any(other.startswith(one + "/") for other in self.versions))
         return {"path": path, "files": self.files, "bytes": self.bytes, "oldest": self.oldest, "newest": self.newest, "empty": self.empty,
-                "damaged": self.damaged, "locks": self.locks, "mixed": self.mixed, "versions": whole, "unread": self.unread, "cut": self.cut}
+                "damaged": self.damaged, "locks": self.locks, "mixed": self.mixed, "versions": whole, "unread": self.unread, "cut": self.cut,
+                "owners": sorted(self.owners)}
 
 
 def look(host: Host, is_late: Callable[[], bool], _base: str, wanted: List[Tuple[str, List[str], bool]], others: List[str]) -> Dict[str, Any]:
@@ -100,6 +102,8 @@ def _enter(host: Host, tally: Tally, where: Tuple[str, str], stack: List[Tuple[s
 def _folder(host: Host, tally: Tally, where: Tuple[str, str], entries: List[Tuple[str, Stat]]) -> None:
     top, below = where
     for name, stat in entries:
+        if stat.uid is not None:
+            tally.owners.add(stat.uid)
         if stat.kind != "file":
             continue
         path = below + "/" + name if below else name

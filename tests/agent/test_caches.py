@@ -181,3 +181,14 @@ def test_a_run_that_ended_before_it_chose_leaves_the_choice_unknown(tmp_path):
 def test_caches_are_told_on_the_oldest_python(tmp_path):
     answer = nvml_stand_in.told(nvml_stand_in.start("caches", tmp_path, python=nvml_stand_in.oldest_python()))
     assert answer.status == "ok"
+
+
+def test_whose_the_files_of_a_cache_are_is_told(home):
+    folder, host = home
+    (folder / ".triton/cache/a").mkdir(parents=True)
+    (folder / ".triton/cache/a/x.json").write_text("{}")
+    owners = {os.geteuid()}
+    if os.geteuid() == 0:
+        os.chown(folder / ".triton/cache/a/x.json", 12345, -1)
+        owners.add(12345)
+    assert facts_of(host)["caches/triton/owners"] == sorted(owners)

@@ -51,3 +51,11 @@ def test_a_submodule_at_another_commit_is_blamed_where_the_error_names_a_file_of
     good, bad = (snapshot({**top, "git/flashinfer/submodules/3rdparty%2Fcutlass": commit}) for commit in ("b46b16d00348", "da5e086dab31"))
     one = told(good, bad, Symptom("startup-crash", "/flashinfer/3rdparty/cutlass/include/cute/copy_atom.hpp(194): error: name followed by")).suspects[0]
     assert (one.subject.kind, one.subject.name, one.strength) == ("git", "/flashinfer/3rdparty/cutlass", "strong")
+
+
+def test_files_of_another_user_that_came_into_a_cache_are_blamed_where_the_error_is_of_rights_there():
+    top = {"caches/triton/path": "/home/serve/.triton/cache"}
+    good, bad = (snapshot({**top, "caches/triton/owners": owners}) for owners in ([1001], [0, 1001]))
+    text = "PermissionError: [Errno 13] Permission denied: '/home/serve/.triton/cache/AB12/x.json'"
+    one = told(good, bad, Symptom("startup-crash", text)).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("cache", "/home/serve/.triton/cache", "strong")

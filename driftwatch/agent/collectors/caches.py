@@ -15,6 +15,7 @@ NAME is triton, inductor, flashinfer, flashinfer_cubin, sglang, sglang_jit, deep
 | caches/NAME/lock_files | files called ``lock``, which whoever builds there makes and removes again, the first 20 |
 | caches/NAME/mixed_ages | {folder: hours between its oldest and newest object}, where one folder is one build and they are over 6 hours apart |
 | caches/NAME/versions | version keys in folder names, such as ``0.6.3/120a`` |
+| caches/NAME/owners | the user ids whose its files and folders are; not told where the host has none |
 | caches/NAME/unread | folders that could not be listed, and why |
 | moe_config/{used, missing} | tuned configurations that the last run read, and those that it looked for and did not find; the path below ``configs/`` |
 | moe_config/fallback_triton, is_default | the Triton version whose configuration stood in; true where none was found |
@@ -40,7 +41,7 @@ _CONFIG = r"(?:\S*/configs/)?(\S+?\.json)"
 _USED = Regex(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
 _MISSING = Regex(r"Config file not found at (?:\[')?" + _CONFIG)
 _FALLBACK = Regex(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
-_NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"))
+_NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"), ("owners", "owners"))
 _DEFAULT = Regex(r"Using default MoE (?:kernel )?config")
 
 

@@ -24,7 +24,7 @@ _TOPS = ("files", "folders", "caches")
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each path whose owner, rights or file system moved; rights weigh where the error is of rights and names what lies there."""
     found: dict[str, list[str]] = {}
-    for change in case.moved(*(f"{top}/*/{what}" for top in _TOPS for what in ("owner", "mode", "file_system"))):
+    for change in case.moved(*(f"{top}/*/{what}" for top in _TOPS for what in ("owner", "owners", "mode", "file_system"))):
         if None not in both(case, change.path):
             found.setdefault(change.path.rsplit("/", 1)[0], []).append(change.path)
     for top, facts in found.items():
