@@ -65,6 +65,7 @@ PROGRESS = Regex(
 HINT = Regex(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
     r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|ROADCAST BLOCK|imed|IMED|IMEOUT|ATCHDOG")
+_GOES_ON = Regex(r"[ \t]+(?!what\(\):|File \"|\^|~|at 0x|#\d)[^\s#].*[ :\d]")
 _COLOUR = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
 _BEFORE = Regex(
     r"\s*(?:\(\w[^()]*?(?:pid|ip)=[^()]*\)\s*|\[\d{4}-\d\d-\d\d[^\]]*\]\s*|\[(?:rank)?\d+\]:\s*"
@@ -125,7 +126,18 @@ def failure_in(text: str) -> Optional[Failure]:
     if not candidates:
         return None
     best = max(candidates, key=lambda one: (one.weight, one.place))
-    return Failure(best.line[:LONGEST], kind_of(best.line), tuple(sorted(set(ranks))), was_ready)
+    line = best.line + _rest(text[served + best.place:served + best.place + LINE])
+    return Failure(line[:LONGEST], kind_of(line), tuple(sorted(set(ranks))), was_ready)
+
+
+def _rest(text: str) -> str:
+    """Return the next lines of a message of several lines, at most three: they stand indented right below its first, and are no frames or code."""
+    rest = ""
+    for line in [one for one in text.splitlines() if one][1:4]:
+        if not _GOES_ON.match(line):
+            break
+        rest += " " + line.strip()
+    return rest
 
 
 def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]]:

@@ -230,11 +230,11 @@ def listed_whole(text: str, *together: tuple[str, str]) -> tuple[str, ...]:
     """Return the globs of the versions that the rows of pip tell whole: of names with a word of which at least one row is there.
 
     The tools list what bears one of some words, more of them in each release: a row shows that its release has the word. ``together`` names words that
-    came in one release. Nothing is whole where no line follows the last row: there it may have been cut, as in the last lines of a paste.
+    came in one release. Nothing is whole where another line stands between the rows (``...``), or none follows the last: there some may have been cut.
     """
     lines = text.split("\n")
     rows = {at: row["name"].lower() for at, line in enumerate(lines) if (row := PIP.match(line))}
-    if not rows or not any(line.strip() for line in lines[max(rows) + 1:]):
+    if not rows or not any(line.strip() for line in lines[max(rows) + 1:]) or not all(map(_NO_ROWS.match, lines[min(rows):max(rows)])):
         return ()
     shown = {word for word in _LISTED_WORDS if any(word in name for name in rows.values())}
     shown |= {word for word, other in together if any(other in name for name in rows.values())}

@@ -37,6 +37,14 @@ _CODES = (  # error codes and words of a library that stand in errors of others
     (r"outlines-core", r"outlines_core"), (r"triton", r"\btriton_?\w*kernel|TritonGPU|\bttgir\b"),
     (r"nvidia-cutlass-dsl", r"\bCuTe\b|cute\.\w+"), (r"setuptools", r"pkg_resources"), (r"opencv-python.*", r"libGL\.so|libgthread"),
     (r"starlette", r"\b(?:Router|Mount|Route)\b(?:'? object|\.\w)"), (r"fastapi", r"\bAPIRoute\w*"), (r"uvicorn|uvloop", r"uvloop"),
+    (r"flashinfer-.*", r"\btrtllm_(?:batched_gemm|gen|fmha|fused_moe|allreduce|mnnvl)\w*|\bBatch(?:Prefill|Decode)With\w+|\bFusedMoeRunner"),
+    (r"(?:sgl-)?deep-gemm", r"\bDeepGEMM\b|\bm_grouped_\w*gemm"), (r"(?:sgl-)?deep-ep", r"\bDeepEP\b"), (r"compressed-tensors", r"\bCompressedTensors\w*"),
+    (r"tokenizers", r"data did not match any variant of untagged enum|\bPreTokenizer\w*"), (r"bitsandbytes", r"\bbnb\b|\bLinear(?:8bitLt|4bit)\b"),
+    (r"safetensors", r"\bSafetensorError\b|MetadataIncompleteBuffer|HeaderTooLarge"),
+    (r"peft", r"\bPeft\w+|\bLora(?:Config|Model)\b"),
+    (r"huggingface-hub", r"\bHf\w+Error\b|\bHFValidationError\b|\b(?:LocalEntry|Repository|Revision)NotFoundError\b|\bhf_hub_\w+"),
+    (r"torchao", r"\bAffineQuantizedTensor\w*"), (r"ray", r"\braylet\b|\bRay\w+Error\b|\bGcs\w+\b"), (r"gguf", r"\bGGUF\w*"),
+    (r"mooncake-transfer-engine.*", r"\bTransferEngine\b"), (r"nixl.*", r"\bNIXL\w*|\bnixl_?[aA]gent"), (r"apache-tvm-ffi", r"\bTVMError\b|\btvm[._]ffi\b"),
 )
 _IMPORTS_COMPILED = tuple((re.compile(pattern), names) for pattern, names in _IMPORTS)
 _UNDEFINED = re.compile(r"undefined symbol:? ['\"`]?(\w+)|version `(\w+)' not found|procedure entry point (\w+)")

@@ -21,6 +21,12 @@ _BESIDE_OUTER = _OUTER | {"request", "loading", "other"}
 _RARE = 6  # an error text that names more distributions than this is a list of them
 
 
+def quotes_either(case: Case, path: str) -> bool:
+    """Tell whether the error text quotes the version of a fact, on one side or the other, while it is another on each."""
+    both = case.known(path)
+    return both is not None and both[0] != both[1] and any(quotes_version(case.text, one) for one in both)
+
+
 @dataclass(frozen=True)
 class Said:
     """What the error of a case says, worked out once for all the distributions that are asked about."""

@@ -314,3 +314,9 @@ def test_every_word_that_a_long_log_is_searched_for_is_one_that_lines_are_weighe
 ])
 def test_what_a_compiler_says_stands_before_who_called_it(line):
     assert failing(line, "ninja: build stopped: subcommand failed.", "RuntimeError: Ninja build failed. Ninja output:") == line
+
+
+def test_a_message_of_several_lines_is_told_with_the_next_ones_and_no_frame_is_one():
+    said = ["Exception: Capture cuda graph failed: Error in function 'run' at", "  /workspace/csrc/trtllm_batched_gemm_runner.cu:276:", "  Error occurred: 3"]
+    assert failing(*said, "INFO: bye") == " ".join(map(str.strip, said))
+    assert failing("ValueError: first", '  File "/a/b.py", line 3, in f', "    return 1") == "ValueError: first"

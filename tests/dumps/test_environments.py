@@ -160,5 +160,6 @@ def test_of_the_words_that_collect_env_lists_by_all_that_is_there_is_listed(name
     assert is_told or isinstance(found, Unknown)
 
 
-def test_a_collect_env_that_ends_in_its_rows_may_have_been_cut():
-    assert isinstance(read_dump(COLLECTED.partition("[conda]")[0], "paste").get("packages/torchao/version"), Unknown)
+@pytest.mark.parametrize("text", [COLLECTED.partition("[conda]")[0], COLLECTED.replace("[pip3] pyzmq", "...\n[pip3] pyzmq")])
+def test_a_collect_env_that_ends_in_its_rows_or_leaves_some_out_may_have_been_cut(text):
+    assert isinstance(read_dump(text, "paste").get("packages/torchao/version"), Unknown)

@@ -41,7 +41,8 @@ _CONFIG = r"(?:\S*/configs/)?(\S+?\.json)"
 _USED = Regex(r"(?:[Uu]s(?:ing|e) MoE kernel config from|Using configuration from) " + _CONFIG)
 _MISSING = Regex(r"Config file not found at (?:\[')?" + _CONFIG)
 _FALLBACK = Regex(r"Fallback to triton version (\d[\w.]*?)[.,]? ")
-_NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"), ("owners", "owners"))
+_NAMED = (("empty", "empty_files"), ("damaged", "damaged_files"), ("locks", "lock_files"), ("mixed", "mixed_ages"), ("versions", "versions"),
+          ("owners", "owners"))
 _DEFAULT = Regex(r"Using default MoE (?:kernel )?config")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
+from driftwatch.explain.mentions import quotes_either
 from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, python_of, term
@@ -28,6 +29,8 @@ def weigh(case: Case) -> Iterator[Finding]:
             terms = [term(weight, says, (path,))]
             if kind == "kernel" and _series(good) == _series(bad) != "":
                 terms.append(term("same kernel series", "a later build of the same release, or an earlier one", (path,)))
+            if quotes_either(case, path):
+                terms.append(term("value named", f"the error text quotes one of them: {moved(good, bad)}", (path,)))
             yield Evidence(Subject(kind, "python" if path == "python/version" else layer), tuple(terms), wording)
 
 

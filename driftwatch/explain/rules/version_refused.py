@@ -7,20 +7,21 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
-from driftwatch.explain.mentions import Said, mentions
+from driftwatch.explain.mentions import Said, mentions, quotes_either
 from driftwatch.explain.naming import quotes_version
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import pip, term
 from driftwatch.explain.words import show
 
+_CARRIERS = ("python/version", "kernel/release", "driver/version", "torch/version")
 _REFUSED = re.compile(
     r"less than|older|newer|at least|minimum|does not match|mismatch|incompatible|not compatible|requires?\b|needs?\b|but found|expected|>=|<=|[<>]\d",
     re.IGNORECASE)
 
 
 def weigh(case: Case) -> Iterator[Finding]:
-    """Yield each distribution that stayed as it was while the error refuses its version."""
-    if not _REFUSED.search(case.text) or not case.seen:
+    """Yield each distribution that stayed as it was while the error refuses its version; none where it quotes that of what carries them all and moved."""
+    if not _REFUSED.search(case.text) or not case.seen or any(quotes_either(case, path) for path in _CARRIERS):
         return
     said = Said(case)
     for name in sorted(said.named):
