@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
@@ -113,8 +113,13 @@ def _asked_for(command: str) -> tuple[str, ...]:
     stages: list[list[str]] = [[]]
     for word in split(command):
         stages.append([]) if word == "|" else stages[-1].append(word)
-    globs: tuple[str, ...] = ("env/*",) if stages[0] else ()
-    for program, *words in filter(None, stages[1:]):
+    return shown_through(stages[1:]) if stages[0] else ()
+
+
+def shown_through(stages: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the globs of the variables that a list of all of them shows behind some commands."""
+    globs: tuple[str, ...] = ("env/*",)
+    for program, *words in filter(None, stages):
         if program in ("grep", "egrep"):
             globs = _of_grep(words)
         elif program not in _WHOLE or not globs:

@@ -67,7 +67,7 @@ def parse(text: str) -> Parsed:
         return Parsed(facts, notes=("the list may not be whole",))
     for name in LEFT_OUT:
         facts.setdefault(version_path(name), Unknown("not_recorded", "pip freeze leaves it out"))
-    return Parsed(facts, tells=(ALL_VERSIONS,))
+    return Parsed(facts, tells=(ALL_VERSIONS, "packages/*/direct_url"))  # a URL is printed wherever one was noted (PEP 610)
 
 
 def _is_all(lines: Sequence[str]) -> bool:

@@ -53,13 +53,14 @@ class Prompted:
 
 @dataclass(frozen=True)
 class Simple:
-    """One command without its redirections: its variables, its words, and the commands that its output is piped through."""
+    """One command: its variables, its words, the commands that its output is piped through, and the file that it reads (``<``); other redirections are gone."""
 
     words: tuple[str, ...]
     pipes: tuple[tuple[str, ...], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     cwd: str = ""
     home: str = ""
+    reads: str = ""
 
     @property
     def program(self) -> str:
@@ -172,12 +173,15 @@ def _groups(words: list[str]) -> list[list[str]]:
 
 def _simple(words: list[str], cwd: str, home: str) -> Simple:
     stages: list[list[str]] = [[]]
-    is_target = False
+    sign = reads = ""
     for word in words:
         if word in ("|", "|&"):
             stages.append([])
-        elif is_target or re.fullmatch(r"[<>&]+", word):
-            is_target = not is_target
+        elif sign:
+            reads = word if sign == "<" else reads
+            sign = ""
+        elif re.fullmatch(r"[<>&]+", word):
+            sign = word
         else:
             stages[-1].append(word)
     first = stages[0]
@@ -187,4 +191,4 @@ def _simple(words: list[str], cwd: str, home: str) -> Simple:
             name, _, value = first[0].partition("=")
             variables.append((name, value))
         first = first[1:]
-    return Simple(tuple(first), tuple(tuple(stage) for stage in stages[1:] if stage), tuple(variables), cwd, home)
+    return Simple(tuple(first), tuple(tuple(stage) for stage in stages[1:] if stage), tuple(variables), cwd, home, reads)

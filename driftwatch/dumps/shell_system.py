@@ -26,6 +26,7 @@ from driftwatch.agent.collectors.names import parse_hosts, parse_resolv
 from driftwatch.agent.collectors.system import PROBES, parse_meminfo, parse_os_release
 from driftwatch.agent.container_texts import parse_daemon, parse_toml
 from driftwatch.agent.probe import Refusal, fact_path
+from driftwatch.dumps import unit_file
 from driftwatch.dumps.kernel_lines import is_kernel_line, kernel_facts
 from driftwatch.dumps.shell import Simple, Told
 
@@ -229,8 +230,10 @@ def read_modinfo(command: Simple, lines: Sequence[str]) -> Told:
 
 
 def read_systemctl(command: Simple, lines: Sequence[str]) -> Told:
-    """Return whether a service is active, of ``status`` or ``is-active``."""
+    """Return whether a service is active, of ``status`` or ``is-active``; of ``cat`` what its unit orders."""
     verb, *names = command.operands or ("",)
+    if verb == "cat" and len(names) == 1:
+        return _unit(names[0], lines)
     if verb == "is-active" and len(names) == 1 and lines and re.fullmatch(r"[a-z]+", lines[0].strip()):
         return Told(1, {f"{_service(names[0])}/active": lines[0].strip()})
     facts: dict[str, Any] = {}
@@ -241,6 +244,14 @@ def read_systemctl(command: Simple, lines: Sequence[str]) -> Told:
         if active and top:
             facts.update({f"{top}/active": active.group(1), **({f"{top}/sub": active.group(2)} if active.group(2) else {})})
     return Told(len(lines) if facts else 0, facts)
+
+
+def _unit(name: str, lines: Sequence[str]) -> Told:
+    """Return what the lines of a unit order, up to a blank one: those that a filter left have no section above them."""
+    used = next((at for at, line in enumerate(lines[:_MOST]) if not line.strip()), min(len(lines), _MOST))
+    text = "".join(f"{line}\n" for line in (f"# /etc/systemd/system/{name.removesuffix('.service')}.service", "[Service]", *lines[:used]))
+    told = unit_file.parse(text).facts
+    return Told(used if told else 0, told)
 
 
 def _service(name: str) -> str:

@@ -24,6 +24,7 @@ from driftwatch.dumps.shell_programs import existence, read_version
 from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
 
 KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
+OF_PROCESS = 0.89  # surer than a command line without a prompt (launch_lines.py)
 _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
     **shell_system.READERS, **shell_os_packages.READERS, **shell_answers.READERS,
     "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
@@ -31,6 +32,7 @@ _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyTy
     "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
     "python": read_python, "python3": read_python,
 })
+_OURS = (KNOWN, OF_PROCESS)
 _SILENT = frozenset(
     ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
      "touch", "kill"))
@@ -64,11 +66,11 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
     for shown in _shown(lines):
         sure = _sureness(shown)
         mine = Stretch(shown.at, shown.at + 1 + _used(shown, lines, sure), sure)
-        is_next = run is not None and run.sure == KNOWN and run.after == shown.at and sure != OTHER
-        run, done = (Stretch(run.first, mine.after, KNOWN), None) if run is not None and is_next else (mine, run)
-        if done is not None and done.sure in (KNOWN, OTHER):
+        is_next = run is not None and run.sure in _OURS and run.after == shown.at and sure != OTHER
+        run, done = (Stretch(run.first, mine.after, run.sure), None) if run is not None and is_next else (mine, run)
+        if done is not None and done.sure in (*_OURS, OTHER):
             yield done
-    if run is not None and run.sure in (KNOWN, OTHER):
+    if run is not None and run.sure in (*_OURS, OTHER):
         yield run
 
 
@@ -134,6 +136,8 @@ def _sureness(shown: Shown) -> float:
     programs = [one.program for one in shown.commands]
     if any(_is_foreign(one) for one in shown.commands):
         return FOREIGN
+    if any(one.reads.startswith("/proc/") for one in shown.commands):
+        return OF_PROCESS
     if any(one in _READERS for one in programs):
         return KNOWN
     return SILENT if all(one in _SILENT or not one for one in programs) or shown.prompt.mark == "bare" else OTHER
@@ -181,7 +185,7 @@ def _one(command: Simple, lines: Sequence[str]) -> Told:
     if reader is None or not (is_counted or is_filtered):
         return read_version(command, lines) if is_filtered else Told(0, {})
     told = reader(command, lines)
-    shows_all = all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)
+    shows_all = command.program == "tr" or all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)  # tr's reader minds its filters
     return told if shows_all else Told(told.used, told.facts)
 
 

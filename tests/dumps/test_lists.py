@@ -182,3 +182,8 @@ def test_a_short_version_right_above_a_closing_fence_may_be_cut_and_then_nothing
 ])
 def test_a_piece_of_a_version_that_was_put_into_a_fence_is_none(text, path):
     assert isinstance(read_dump(f"```\n{text}\n```\n", "paste").get(path), Unknown)
+
+
+def test_a_whole_freeze_shows_every_url_there_is():
+    rows = "".join(f"package-{number:02d}==1.{number}\n" for number in range(30))
+    assert read_dump(f"$ pip freeze\n{rows}", "x").get("packages/package-03/direct_url") == Known(None)

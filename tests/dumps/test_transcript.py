@@ -263,3 +263,27 @@ def test_submodules_are_told_with_what_the_tree_asks_for():
         "git/flashinfer/submodules/3rdparty%2Fspdlog": "222222222222 (v1.15.1)",
     }
     assert "git/flashinfer/dirty" not in found
+
+
+def test_the_environment_and_the_start_of_a_process_are_told_and_what_was_asked_for_and_is_not_there_is_absent():
+    text = """$ tr '\\0' '\\n' < /proc/1/environ | grep -E '^(SGLANG|NCCL)' | sort; tr '\\0' ' ' < /proc/1/cmdline; echo
+NCCL_DEBUG=WARN
+SGLANG_VLM_CACHE_SIZE_MB=512
+python3 -m sglang.launch_server --model-path m --tp 4
+"""
+    snapshot = read_dump(text, "x")
+    assert (snapshot.facts["env/NCCL_DEBUG"], snapshot.facts["servers/sglang/args/tp_size"]) == ("WARN", 4)
+    assert snapshot.get("env/SGLANG_USE_CUDA_IPC_TRANSPORT") == Known(None)
+    assert isinstance(snapshot.get("env/CUDA_VISIBLE_DEVICES"), Unknown)
+
+
+def test_a_unit_of_which_a_filter_left_the_start_is_read():
+    lines = ("ExecStart=/opt/vllm/bin/vllm serve m \\", "    --attention-backend FLASHINFER", "Restart=on-failure")
+    found = told("systemctl cat vllm.service | grep -A4 ExecStart", *lines)
+    assert (found["servers/vllm/args/attention_backend"], found["services/vllm/unit/Restart"]) == ("FLASHINFER", "on-failure")
+
+
+def test_what_an_object_needs_is_told():
+    rows = [f" 0x0000000000000001 (NEEDED)             Shared library: [{name}.so.12]" for name in ("libnvrtc", "libcudart")]
+    found = told("readelf -d sgl_kernel/common_ops.abi3.so | grep NEEDED", *rows)
+    assert found["files/sgl_kernel%2Fcommon_ops.abi3.so/needs"] == ["libcudart.so.12", "libnvrtc.so.12"]

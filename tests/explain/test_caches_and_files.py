@@ -61,3 +61,26 @@ def test_an_option_that_came_into_a_list_weighs_more_than_another_value_of_one()
     moved = told(snapshot({**base, name: "max_split_size_mb:512"}), snapshot({**base, name: "max_split_size_mb:256"}), START)
     assert came.suspects[0].confidence > moved.suspects[0].confidence
     assert any("+ expandable_segments" in term.says for term in came.suspects[0].because)
+
+
+def test_a_cache_whose_object_the_error_names_is_a_suspect_and_one_that_only_stands_in_a_frame_is_not():
+    side = snapshot(package("torch", "2.11.0"))
+    texts = ("ImportError: /tmp/torchinductor_alice/triton/0/d5f8/__triton_launcher.so: undefined symbol: cuLaunchKernel",
+             "RuntimeError: CUDA error in /tmp/torchinductor_alice/ab/cab.py")
+    found = [told(side, side, Symptom("import-error", text)).suspects for text in texts]
+    assert [[(one.subject.kind, one.subject.name) for one in suspects] for suspects in found] == [[("cache", "/tmp/torchinductor_alice")], []]
+
+
+def test_a_folder_of_a_cache_that_is_in_no_list_and_is_older_than_the_good_side_s_is_blamed():
+    top = "folders/~%2F.cache%2Fvllm%2Ftorch_compile_cache"
+    path = {f"{top}/path": "~/.cache/vllm/torch_compile_cache"}
+    good, bad = (snapshot({**path, f"{top}/oldest": day, f"{top}/newest": day}) for day in ("2026-07-04", "2026-06-27"))
+    one = told(good, bad, Symptom("startup-crash", "AttributeError: no attribute 'workspace'")).suspects[0]
+    assert (one.subject.kind, one.subject.name) == ("cache", "~/.cache/vllm/torch_compile_cache")
+
+
+def test_a_library_that_needs_another_one_now_is_blamed_where_the_error_names_that():
+    path = "files/sgl_kernel%2Fcommon_ops.abi3.so/needs"
+    good, bad = (snapshot({path: [f"libnvrtc.so.{major}"]}) for major in (13, 12))
+    one = told(good, bad, Symptom("import-error", "ImportError: libnvrtc.so.12: cannot open shared object file")).suspects[0]
+    assert (one.subject.kind, one.subject.name) == ("file", "sgl_kernel/common_ops.abi3.so")

@@ -121,6 +121,6 @@ def test_a_device_list_made_for_another_driver_is_a_broken_pair():
 def test_a_container_that_lost_its_gpus_is_blamed_only_where_the_hosts_driver_is_whole():
     facts = {**DRIVER, "containers/vllm/device_requests": [{"Count": -1}], "containers/vllm/image": "v"}
     text = symptom("device-lost", "Failed to initialize NVML: Unknown Error")
-    assert told(host(facts), host(facts), text).suspects[0].subject.name == "devices of the container"
+    assert told(host(facts), host(facts), text).suspects[0].subject.name == "device rules of the container (cgroup)"
     broken = host({**facts, "driver/library/libcuda/version": "550.1"})
-    assert suspect(told(host(facts), broken, text), "container", "devices of the container") is None
+    assert suspect(told(host(facts), broken, text), "container", "device rules of the container (cgroup)") is None

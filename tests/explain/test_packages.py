@@ -126,3 +126,18 @@ def test_many_altered_files_are_told_as_their_package():
 def test_a_file_that_was_altered_before_is_not_blamed():
     snap = snapshot({**STACK, "packages/torch/altered/torch%2Fa.py": {"size": 1}})
     assert told(snap, snapshot({**snap.facts, "os/id": "x"}), IMPORT).suspects == ()
+
+
+def test_what_came_with_one_part_of_a_module_is_blamed_for_another_part_that_is_missed():
+    good = snapshot({**package("quack-kernels", "0.3.1"), **package("vllm", "0.15.0")})
+    bad = snapshot({**package("quack-kernels", "0.3.2"), **package("vllm", "0.15.0"), **package("flash-attn-4", "4.0.0b4")})
+    found = told(good, bad, Symptom("startup-crash", "ModuleNotFoundError: No module named 'flash_attn.ops'"))
+    assert found.suspects[0].subject.name == "flash-attn-4"
+
+
+def test_the_interpreter_whose_version_the_error_quotes_stands_before_what_did_not_move():
+    both = {**package("ray", "2.43.0")}
+    good, bad = (snapshot({**both, "python/version": version}) for version in ("3.11.11", "3.11.13"))
+    text = "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.43.0 Python: 3.11.11"
+    found = told(good, bad, Symptom("startup-crash", text)).suspects
+    assert [(one.subject.kind, one.subject.name) for one in found] == [("python", "python")]

@@ -177,3 +177,21 @@ def test_a_library_of_which_the_text_says_that_it_lacks_a_version_is_named_by_th
 def test_an_extension_of_a_distribution_is_left_to_the_rules_for_packages():
     text = "ImportError: /venv/lib/python3.12/site-packages/torch/lib/libtorch.so: cannot open shared object file"
     assert told(host(), host(), symptom("import-error", text)).suspects == ()
+
+
+def test_a_limit_that_was_unlimited_and_that_nothing_orders_otherwise_is_no_likely_one():
+    unit = {"limits/unit/vllm.service/LimitMEMLOCK": "infinity"}
+    limits = [f"servers/vllm/limits/{name}" for name in ("locked_memory_bytes", "address_space_bytes")]
+    good = host({**unit, **dict.fromkeys(limits, "unlimited"), "kernel/release": "6.17.0-1032"})
+    bad = host({**unit, **dict.fromkeys(limits, unknown("not_recorded")), "kernel/release": "7.0.0-1019"})
+    found = told(good, bad, symptom("startup-crash", "NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory")).suspects
+    assert (found[0].subject.kind, {one.strength for one in found[1:]} <= {"weak"}) == ("kernel", True)
+
+
+def test_a_cold_cache_is_no_cause_where_the_kernel_killed_for_want_of_memory():
+    top = "mounts/%2Fmodels"
+    facts = {f"{top}/type": "nfs4", f"{top}/source": "nas:/m", f"{top}/holds": ["model"]}
+    good = host({**facts, "system/memory/Cached_kib": 65 << 20})
+    bad = host({**facts, "system/memory/Cached_kib": 17 << 20, "kernel_log/oom_kill": {"count": 1, "lines": ["Killed process 9 (ollama)"]}})
+    found = told(good, bad, symptom("startup-crash", "timed out waiting for llama runner to start")).suspects
+    assert "mount" not in [one.subject.kind for one in found]

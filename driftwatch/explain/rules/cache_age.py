@@ -26,17 +26,26 @@ _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T +](\d\d:\d\d))?")
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each cache whose content the two sides do not share, with what makes it suspect."""
-    for name in case.families("caches"):
-        top = f"caches/{name}"
+    yield from _weigh(case, [f"caches/{name}" for name in case.families("caches")])
+
+
+def weigh_folders(case: Case) -> Iterator[Finding]:
+    """Yield the same of each folder of a cache that is in no list of ours, as a paste tells of it."""
+    yield from _weigh(case, [f"folders/{name}" for name in case.families("folders") if "cache" in name.lower()])
+
+
+def _weigh(case: Case, tops: list[str]) -> Iterator[Finding]:
+    for top in tops:
+        name = top.split("/", 1)[1]
         terms = [*_age(case, name, top), *_mixed(case, top)]
         terms += _news(case, top) if terms or case.has_moved(f"{top}/entries", f"{top}/oldest", f"{top}/versions", f"{top}/bytes") else []
         if terms:
-            yield Evidence(Subject("cache", _path(case, name)), tuple(terms), _wording(case, name, top))
+            yield Evidence(Subject("cache", _path(case, top)), tuple(terms), _wording(case, top))
 
 
-def _path(case: Case, name: str) -> str:
-    path = case.value("bad", f"caches/{name}/path") or case.value("good", f"caches/{name}/path")
-    return path if isinstance(path, str) and path.strip() else f"{name} cache"
+def _path(case: Case, top: str) -> str:
+    path = case.value("bad", f"{top}/path") or case.value("good", f"{top}/path")
+    return path if isinstance(path, str) and path.strip() else f"{top.split('/', 1)[1]} cache"
 
 
 def _age(case: Case, name: str, top: str) -> Iterator[Term]:
@@ -95,8 +104,8 @@ def _is_more(good: Any, bad: Any) -> bool:
     return isinstance(good, int) and isinstance(bad, int) and bad > good
 
 
-def _wording(case: Case, name: str, top: str) -> Wording:
-    path = _path(case, name)
+def _wording(case: Case, top: str) -> Wording:
+    path = _path(case, top)
     good, bad = (_told(case, side, top) for side in ("good", "bad"))
     look = Command("confirm", f"find {command([path])} -type f -printf '%TY-%Tm-%Td\\n' | sort | uniq -c") if path.startswith(("/", "~")) else None
     aside = command([path + ".aside"])
@@ -113,4 +122,7 @@ def _told(case: Case, side: SideName, top: str) -> str:
     return ", ".join(parts) or "absent"
 
 
-RULES = (Rule("cache_age", needs=("caches/*|caches",), weigh=weigh, blames=("cache",)),)
+RULES = (
+    Rule("cache_age", needs=("caches/*|caches",), weigh=weigh, blames=("cache",)),
+    Rule("cache_age_of_folders", needs=(), weigh=weigh_folders, blames=("cache",)),
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject
-from driftwatch.explain.pairs import numbers, was_booted
+from driftwatch.explain.pairs import logged_more, numbers, was_booted
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.rules.mount_state import NETWORK_TYPES, holds_model, mounts
 from driftwatch.explain.terms import term
@@ -15,7 +15,7 @@ from driftwatch.explain.words import fixed
 from driftwatch.model import plain
 
 _CACHED = "system/memory/Cached_kib"
-_SLOW_LOAD = re.compile(r"timed? ?out|loading|shard|waiting for|progress|deadline|took too long", re.IGNORECASE)
+_SLOW_LOAD = re.compile(r"timed? ?out|loading\b.{0,40}\b(?:weights|checkpoint|model)|shard|waiting for|progress|deadline|took too long", re.IGNORECASE)
 _LEAST_KIB = 4 << 20
 
 
@@ -25,6 +25,8 @@ def weigh(case: Case) -> Iterator[Finding]:
     is_slow = _SLOW_LOAD.search(case.text) is not None
     if before is None or now is None or before < _LEAST_KIB or now > 0.4 * before or not (is_slow or case.klass == "slow"):
         return  # an empty cache is what every boot leaves: only a symptom of slow loading makes it matter
+    if logged_more(case, "kernel_log/oom_kill"):
+        return  # whoever took the memory emptied the cache too
     for mount in mounts(case, "bad"):
         kind = case.value("bad", f"mounts/{mount}/type")
         if not isinstance(kind, str) or not NETWORK_TYPES.fullmatch(kind) or not holds_model(case, "bad", mount):

@@ -155,23 +155,25 @@ def _taken_away(case: Case) -> Iterator[Finding]:
     """Yield a running container that lost its GPUs while the host's driver agrees with itself: a reload of systemd does that to its device rules."""
     if not _LOST_INSIDE.search(case.text) or odd_ones(case, "bad") or case.value("bad", _MODULE) is None:
         return
-    found = _gpu_containers(case, "bad") or ([str(case.value("bad", "container_runtime/inside"))] if case.value("bad", "container_runtime/inside") else [])
-    if not found:
+    found = _gpu_containers(case, "bad")
+    if not found and not case.value("bad", "container_runtime/inside"):
         return
-    says = f"{listed(found)} lost its GPUs while it ran, though the driver on the host agrees with itself"
+    name = f"the container {listed(found)}" if found else "the container that was looked into"
+    says = f"{name} lost its GPUs while it ran, though the driver on the host agrees with itself"
     terms = [term("devices taken from a container", says, (_MODULE,))]
     reload = next((one for one in reversed(transactions(case)) if any(name.startswith(("systemd", "udev")) for name in one.packages)), None)
     if reload is not None:
         terms.append(term("in the window", f"{reload.told} moved systemd, which loads all units again", (reload.fact,)))
-    look = Command("confirm", command(["docker", "exec", found[0], "nvidia-smi", "-L"]) + "; nvidia-smi -L", "inside and outside")
+    one = found[0] if found else "CONTAINER"
+    look = Command("confirm", command(["docker", "exec", one, "nvidia-smi", "-L"]) + "; nvidia-smi -L", "inside and outside")
     again = Command(
         "try",
-        command(["docker", "restart", found[0]]),
+        command(["docker", "restart", one]),
         "brings them back until the next reload; device nodes given by --device, or the engine's cgroupfs driver, keep them",
     )
-    verdict = f"The container {listed(found)} lost its GPUs while the host still has them."
+    verdict = f"{name[0].upper()}{name[1:]} lost its GPUs while the host still has them."
     yield Evidence(
-        Subject("container", "devices of the container"),
+        Subject("container", "device rules of the container (cgroup)"),
         tuple(terms),
         Wording("container", "GPUs inside", "!", "seen", "not seen", verdict, commands=(look, again)),
     )

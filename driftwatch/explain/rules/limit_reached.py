@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from driftwatch.explain import limits, memory_groups
-from driftwatch.explain.case import Case
+from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family, package_family
 from driftwatch.explain.limits import Limit
@@ -45,8 +45,15 @@ def _terms(case: Case, limit: Limit) -> Iterator[Term]:
         yield term("limit is tight", f"{limits.show(bad[1])} is little for a server of several GPUs", facts)
     elif good is not None and bad is not None and limit.roomy > bad[1] == good[1]:
         yield term("limit stands", f"it is {limits.show(bad[1])} on both sides: what now reaches it is new", facts)
+    elif bad is None and not orders and good is not None and good[1] >= limit.roomy and _is_told(case):
+        yield term("limit is roomy", f"it was {limits.show(good[1])} on the good side, and nothing that orders limits moved", (good[0],))
     elif bad is not None and bad[1] >= limit.roomy:
         yield term("limit is roomy", f"it is {limits.show(bad[1])} on the bad side: no server is known to reach that", facts)
+
+
+def _is_told(case: Case) -> bool:
+    """Tell whether what orders limits was read on both sides."""
+    return all(case.below(side, "limits") for side in SIDES) and not case.is_open_below("limits/unit", "limits/security", "limits/systemd")
 
 
 def _wording(case: Case, limit: Limit) -> Wording:

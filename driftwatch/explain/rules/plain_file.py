@@ -15,7 +15,7 @@ from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, plain
 
-_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists")
+_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
 
@@ -58,6 +58,10 @@ def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
     if any(change.path.endswith("/exists") for change in changes):
         yield term("file moved", "it is there no more" if _bad(changes[0]) is False else "it was not there before", facts)
         return
+    needed = next((change for change in changes if change.path.endswith("/needs")), None)
+    new = sorted({*_list(_bad(needed))} - {*_list(_good(needed))}) if needed is not None else []
+    if needed is not None and any(one in case.text for one in new):
+        yield term("lacks its symbol", f"it needs {listed(new)} now, which the error names", (needed.path,))
     told = ", ".join(f"{change.path.rsplit('/', 1)[1]} {show(_good(change))[:19]} → {show(_bad(change))[:19]}" for change in changes)
     yield term("file moved", f"its content is another: {told}", facts)
     sizes = next(((_good(one), _bad(one)) for one in changes if one.path.endswith("/bytes")), (None, None))
@@ -73,6 +77,10 @@ def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
 def _lost(good: Any, bad: Any) -> int:
     """Return how many bytes a file lost where that is a notable part, an eighth or more; else 0."""
     return good - bad if isinstance(good, int) and isinstance(bad, int) and bad < good - good // 8 else 0
+
+
+def _list(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _good(change: Change) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
@@ -12,6 +13,7 @@ from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, python_of, term
 from driftwatch.explain.words import command, moved
 
+_OF_KERNEL = re.compile(r"\bibv_\w+|\buverbs\b|\bmlx[45]|RDMA|GPUDirect|dma_?buf|peermem|\bio_uring\b|\bbpf\b", re.IGNORECASE)
 _FACTS = {
     "kernel/release": ("kernel", "kernel", "kernel moved", "another kernel runs: modules must have been built for it"),
     "python/base": ("python", "interpreter below the environment", "python moved", "another Python below the environment: its packages are of the one before"),
@@ -29,6 +31,8 @@ def weigh(case: Case) -> Iterator[Finding]:
             terms = [term(weight, says, (path,))]
             if kind == "kernel" and _series(good) == _series(bad) != "":
                 terms.append(term("same kernel series", "a later build of the same release, or an earlier one", (path,)))
+            if kind == "kernel" and _OF_KERNEL.search(case.text):
+                terms.append(term("text fits", "the error is of what the kernel does for a device: memory that is registered, its driver", (path,)))
             if quotes_either(case, path):
                 terms.append(term("value named", f"the error text quotes one of them: {moved(good, bad)}", (path,)))
             yield Evidence(Subject(kind, "python" if path == "python/version" else layer), tuple(terms), wording)

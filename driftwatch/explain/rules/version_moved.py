@@ -11,7 +11,7 @@ from typing import Any
 
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
-from driftwatch.explain.code_names import speaks_with
+from driftwatch.explain.code_names import code_names, speaks_with
 from driftwatch.explain.effect_time import out_of_order
 from driftwatch.explain.error_words import is_of_system
 from driftwatch.explain.explanation import Command, Subject, Term
@@ -36,6 +36,7 @@ _LAYERS = {
     "web": "a web package: it touches neither GPU nor model", "client": "a client of other services: no request of the server passes through it",
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
 }
+_LACKED_PART = re.compile(r"No module named ['\"](\w+)\.(\w+)")
 _LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
 _BUILD_FACTS = ("transcript/python/torch._C._GLIBCXX_USE_CXX11_ABI", "torch/cxx11_abi")
 
@@ -97,6 +98,8 @@ def _carrier(case: Case, name: str, wanted: Mapping[str, list[str]]) -> str:
 def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Iterator[Term]:
     """Yield what a package's place among the moved ones weighs: new, gone, or going with another. An error that names it settles more than that."""
     facts = (change.path,)
+    if change.kind == "added":
+        yield from _half_of(case, change)
     if is_named:
         return
     if change.kind == "removed" and _LACKS.search(case.text):
@@ -106,6 +109,15 @@ def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Itera
         yield term(term_name, says, facts)
     if carrier and change.kind == "changed" and package_family(_name(change.path)) in GPU_STACK and not _moved_leader(case, _name(change.path)):
         yield term("carried", f"it {carrier}", facts)
+
+
+def _half_of(case: Case, change: Change) -> Iterator[Term]:
+    """Yield that what came brings a part of a module of which the error lacks another part: who asks only for the module takes the one for the other."""
+    lacks = _LACKED_PART.search(case.text)
+    brings = [one for one in code_names(_name(change.path)) if "." in one]
+    part = next((one for one in brings if lacks and one.split(".")[0] == lacks[1].lower() and not lacks[0].lower().startswith(one)), "")
+    if part and lacks:
+        yield term("brings another part", f"it brings {part}, and not {lacks[1]}.{lacks[2]}: who asks for {lacks[1]} alone finds it", (change.path,))
 
 
 def _moved_leader(case: Case, name: str) -> str:
@@ -169,7 +181,9 @@ def _rebuilt(said: Said, change: Change) -> Evidence:
 def _elsewhere(said: Said, change: Change) -> Evidence:
     """Return that a distribution of the same version was installed from another folder, archive or repository."""
     name, (good, bad) = _name(change.path), (_place_of(one) for one in values(change))
-    terms = [term("installed from elsewhere", f"the same version, from another place: {moved(good, bad, absent='the index')}", (change.path,))]
+    version = said.case.known(f"packages/{name}/version")
+    same = "the same version, " if version is not None and version[0] == version[1] else ""
+    terms = [term("installed from elsewhere", f"{same}from another place: {moved(good, bad, absent='the index')}", (change.path,))]
     folder = bad.removeprefix("file://") if bad else ""
     if len(folder) > 1 and folder in said.case.trace:
         terms.append(term("file in the traceback", "the traceback goes through files of the new place", (change.path,)))
