@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from driftwatch.model import Snapshot
+from driftwatch.model import Snapshot, plain
 
 T = TypeVar("T")
 EVERYWHERE = frozenset((
@@ -28,7 +28,7 @@ KNOWN_SITES = re.compile(
     r"(?:[\w-]+\.)*(?:github\.com|gitlab\.com|bitbucket\.org|pypi\.org|pythonhosted\.org|huggingface\.co|hf\.co|pytorch\.org|nvidia\.com|docker\.io|docker\.com"
     r"|ghcr\.io|nvcr\.io|quay\.io|flashinfer\.ai|modelscope\.cn|kernel\.org|ubuntu\.com|debian\.org)\Z", re.IGNORECASE)
 SHORTEST_LOOSE = 4
-_HOST_FACTS = re.compile(r"(?:\A|/)(?:hostname|nodename|fqdn|HOSTNAME|MASTER_ADDR|SLURMD_NODENAME|SLURM_SUBMIT_HOST|dist_init_addr|master_addr|nccl_host)\Z")
+_HOST_FACTS = re.compile(r"(?:\A|/)(?:hostname|nodename|fqdn|HOSTNAME|own|MASTER_ADDR|SLURMD_NODENAME|SLURM_SUBMIT_HOST|dist_init_addr|master_addr|nccl_host)\Z")
 _USER_FACTS = re.compile(r"(?:\A|/)(?:user|USER|LOGNAME|owner)\Z")
 _SERIAL_FACTS = re.compile(r"serial|asset_tag|(?:\A|/)guid\Z")
 _VERSION_FACTS = re.compile(
@@ -145,6 +145,8 @@ def _names(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
                 yield name, "host-"
                 break
     for path, value in sorted(snapshot.facts.items()):
+        if path == "names/search" and isinstance(value, list):
+            yield from ((str(one), "domain-") for one in value if _WORD.match(str(one)))
         if isinstance(value, str) and _WORD.match(value) and value.lower() not in EVERYWHERE:
             if _USER_FACTS.search(path) and not value.isdigit():
                 yield value, "user-"
@@ -159,6 +161,8 @@ def _hosts(snapshot: Snapshot) -> Iterator[str]:
     for path, value in sorted(snapshot.facts.items()):
         if isinstance(value, str) and _HOST_FACTS.search(path):
             yield value.rpartition("://")[2].partition(":")[0]
+        elif path.startswith("names/hosts/"):
+            yield plain(path.split("/", 2)[2])
 
 
 def _versions(snapshot: Snapshot) -> Iterator[str]:

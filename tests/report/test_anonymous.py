@@ -71,3 +71,9 @@ def test_a_host_with_a_short_name_does_not_take_the_letters_of_words():
 
 def test_hosts_are_numbered_by_side_and_not_by_what_is_drawn_first():
     assert Mask((Snapshot("x-good", None), Snapshot("a-bad", None))).text("a-bad x-good") == "host-2 host-1"
+
+
+def test_names_and_domains_of_the_host_s_own_files_are_taken_out():
+    facts = {"names/own": "gpu-a", "names/hosts/gpu-x7": ["192.0.2.7"], "names/search": ["cluster.corp.example.com"]}
+    mask = Mask([dataclasses.replace(SNAPSHOT, facts=facts)])
+    assert mask.text("gpu-x7 leads to 192.0.2.7, search cluster.corp.example.com; a cluster") == "host-2 leads to address-1, search domain-1; a cluster"

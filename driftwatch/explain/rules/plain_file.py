@@ -16,6 +16,7 @@ from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, plain
 
 _CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
+_READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
 
@@ -56,7 +57,10 @@ def _is_of_model(case: Case, path: str) -> bool:
 def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
     facts = tuple(change.path for change in changes)
     if any(change.path.endswith("/exists") for change in changes):
-        yield term("file moved", "it is there no more" if _bad(changes[0]) is False else "it was not there before", facts)
+        says = "it is there no more" if _bad(changes[0]) in (False, None) else "it was not there before"
+        yield term("file moved" if _READ_BY_PROGRAMS.search(path) else "moved", says, facts)
+        if names_file(case.text, path):
+            yield term("named in the error", "the error text names this file", facts)
         return
     needed = next((change for change in changes if change.path.endswith("/needs")), None)
     new = sorted({*_list(_bad(needed))} - {*_list(_good(needed))}) if needed is not None else []
