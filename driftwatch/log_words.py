@@ -11,7 +11,7 @@ from functools import lru_cache
 ERROR_WORDS = tuple(word.encode() for word in (  # one of them stands in every line that log_errors.py weighs at all
     "rror", "ERROR", "xception", "Exit", "Interrupt", "imeout", "IMEOUT", "imed", "TIMED", "Fault", "OOM", "illed", "Aborted", "ation fault", "Illegal",
     "terminate called", "what():", "cuInit", "has failed", "undefined symbol", "Xid", "CRITICAL", "FATAL", "level=f", "NCCL WARN", "atchdog", "ATCHDOG",
-    "roadcast block", "ROADCAST BLOCK", "was the direct cause", "check failed", "panicked"))
+    "roadcast block", "ROADCAST BLOCK", "was the direct cause", "check failed", "panicked", "acquire lock"))
 FRAME_WORDS = (b'", line ', b".py", b".so")
 PROGRESS_WORDS = (
     b"Load weight", b"KV Cache is allocated", b"Memory pool end", b"Capture ", b"Init torch distributed", b"Init parallel", b"Model loading took",

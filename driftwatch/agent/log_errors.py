@@ -29,7 +29,7 @@ KINDS: Tuple[Tuple[str, "re.Pattern[str]"], ...] = (
     ("hang", Regex(
         r"watchdog|^Timeout \(\d+:\d\d:\d\d\)!"
         r"|(?:RPC|collective|NCCL|all_?reduce|ProcessGroup\w*|barrier|heartbeat|scheduler|detokenizer)\b.*\btim(?:ed[ -]?out|eout)"
-        r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block"
+        r"|tim(?:ed[ -]?out|eout)\b.*\b(?:collective|NCCL|ProcessGroup\w*|barrier|heartbeat|RPC)|shared memory broadcast block|waiting to acquire lock"
         r"|Timed out after .{1,20} seconds waiting for|Health check failed\b.*couldn't get a response", re.IGNORECASE)),
 )
 READY = Regex(r"fired up and ready|Application startup complete|Uvicorn running|llama runner started")
@@ -64,7 +64,8 @@ PROGRESS = Regex(
     r"|Model loading took|GPU KV cache size")
 HINT = Regex(
     r"rror|ERROR|xception|Exit|Interrupt|imeout|ault|illed|FATAL|CRITICAL|WARN|terminate called|what\(\)|undefined symbol|cuInit|failed|Aborted"
-    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|ROADCAST BLOCK|imed|IMED|IMEOUT|ATCHDOG")
+    r"|Illegal|OOM|Xid|atchdog|evel=|was the direct cause|panicked|roadcast block|ROADCAST BLOCK|imed|IMED|IMEOUT|ATCHDOG"
+    r"|acquire lock")
 _GOES_ON = Regex(r"[ \t]+(?!what\(\):|File \"|\^|~|at 0x|#\d)[^\s#].*[ :\d]")
 _COLOUR = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
 _BEFORE = Regex(

@@ -30,7 +30,7 @@ _LISTED = re.compile(r'\s{0,40}"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?P<value
 _LAUNCH = ("sglang.launch_server", "sglang serve", "vllm serve", "vllm.entrypoints")
 _NEAR = 3
 _WHOLE = ("sort", "cat", "less", "more", "tee", "column", "nl")
-_PLAIN = re.compile(r"(\^?)([A-Za-z_]\w*)")
+_PLAIN = re.compile(r"(\^?)([A-Za-z_]\w*)(=?)")
 _COMMAND = re.compile(r"(?:^|[\s;&|$#>])(?:env|printenv|export -p)\s*(?:$|\||;|&)")
 
 
@@ -134,14 +134,14 @@ def _of_grep(words: Sequence[str]) -> tuple[str, ...]:
     if set(options) - set("Eei") or not patterns:
         return ()
     plain = [_PLAIN.fullmatch(one) for pattern in patterns for one in _alternatives(pattern)]
-    spelled = [(found[1], case) for found in plain if found for case in ((found[2].upper(), found[2].lower()) if "i" in options else (found[2],))]
-    return tuple(f"env/{'' if start else '*'}{name}*" for start, name in spelled) if None not in plain else ()
+    spelled = [(found, case) for found in plain if found for case in ((found[2].upper(), found[2].lower()) if "i" in options else (found[2],))]
+    return tuple(f"env/{'' if found[1] else '*'}{name}{'' if found[3] else '*'}" for found, name in spelled) if None not in plain else ()
 
 
 def _alternatives(pattern: str) -> list[str]:
     """Return what a pattern looks for as one or the other: ``A|B``, and ``^(A|B)`` too."""
-    found = re.fullmatch(r"(\^?)\(([^()]+)\)", pattern)
-    return [found[1] + one for one in found[2].split("|")] if found else re.split(r"\\?\|", pattern)
+    found = re.fullmatch(r"(\^?)\(([^()]+)\)(=?)", pattern)
+    return [found[1] + one + found[3] for one in found[2].split("|")] if found else re.split(r"\\?\|", pattern)
 
 
 def variables(text: str) -> dict[str, Any]:

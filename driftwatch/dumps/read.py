@@ -87,9 +87,9 @@ def _read(lines: Lines, wanted: Sequence[Format], *, is_forced: bool) -> list[Re
 
 
 def _told(read: Sequence[Read]) -> int:
-    """Return how many things a reading tells; lines of commands that no format knows do not count."""
+    """Return how many things a reading tells, and how many kinds whole; lines of commands that no format knows do not count."""
     told = {path for one in read for path, value in one.parsed.facts.items() if not path.startswith("transcript/") and not isinstance(value, UNKNOWN)}
-    return len(told)
+    return len(told) + len({glob for one in read for glob in one.parsed.tells})
 
 
 def _stretches(lines: Sequence[str], among: Sequence[Format]) -> list[tuple[Format, Stretch]]:

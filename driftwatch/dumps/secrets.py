@@ -9,6 +9,7 @@ from driftwatch.agent.redact import Redactor
 from driftwatch.agent.secret_names import is_harmless, is_secret_variable
 from driftwatch.model import is_unknown
 
+MOST_NAMES = 200
 ENVIRONMENTS = ("env", "environ")
 
 
@@ -19,15 +20,17 @@ def left_out(facts: Mapping[str, Any], redactor: Redactor) -> int:
 
 
 def masked(facts: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
-    """Return the facts with every secret masked, also in their paths. A variable whose name is not listed is left out, as a collector would."""
+    """Return the facts with every secret masked, also in their paths. Of a variable that is not listed the name alone is told, as a collector does."""
     found: dict[str, Any] = {}
+    names: dict[str, list[str]] = {}
     for path, value in facts.items():
         *above, name = path.split("/")
         is_variable = bool(above) and above[-1] in ENVIRONMENTS
         if is_variable and not redactor.is_shown(name):
+            names.setdefault("/".join([*above[:-1], "env_left_out"]), []).append(redactor.text(name))
             continue
         found[redactor.text(path)] = _variable(name, value, redactor) if is_variable else _value(name, value, redactor)
-    return found
+    return {**found, **{path: sorted(told)[:MOST_NAMES] for path, told in names.items()}}
 
 
 def _variable(name: str, value: Any, redactor: Redactor) -> Any:

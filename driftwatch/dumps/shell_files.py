@@ -179,6 +179,8 @@ def read_find(command: Simple, lines: Sequence[str]) -> Told:
     if pattern is None or any(stage[0] not in FILTERS for stage in command.pipes):
         return Told(0, {})
     rows = _rows(pattern, lines)
+    if any("%P" in word for word in command.words):  # below the folder that was searched
+        rows = [{**row, "path": f"{folder.rstrip('/')}/{row['path']}"} if "path" in row else row for row in rows]
     facts = dict(_of_rows(rows, command))
     dates = sorted(row["modified"] for row in rows if row.get("modified"))
     if dates and "path" not in rows[0]:
@@ -186,15 +188,19 @@ def read_find(command: Simple, lines: Sequence[str]) -> Told:
         is_sorted = any(stage[0] == "sort" for stage in command.pipes)
         facts.update(_oldest_and_newest(place(folder), dates, [" ".join(stage) for stage in ends], is_sorted=is_sorted))
         facts[f"{place(folder)}/path"] = folder
-    return Told(len(rows), facts, tells_if_whole=tuple(_below(command)) if rows else ())
+    is_read = bool(rows) or not any(line.strip() for line in lines)  # nothing found is an answer too
+    return Told(len(rows), facts, tells_if_whole=tuple(_below(command)) if is_read else ())
 
 
 def _below(command: Simple) -> Iterator[str]:
     """Yield the globs of the files that ``find`` shows whole: all below its folders, unless it was asked for some of them only."""
     tests = [word for word in command.words[1:] if word.startswith("-")]
-    if tests == ["-printf"] and "%p" in command.words[command.words.index("-printf") + 1]:
+    shown = command.words[command.words.index("-printf") + 1] if "-printf" in command.words[:-1] else ""
+    if tests == ["-printf"] and "%p" in shown:
         folders = command.operands[:-1] or (".",)
         yield from (f"{fact_path('files', shortened(folder.rstrip('/'), command))}%2F*/*" for folder in folders)
+    elif tests == ["-name", "-printf"] and re.search("%[pP]", shown) and re.fullmatch(r"\*[\w.-]+", name := command.words[command.words.index("-name") + 1]):
+        yield f"{fact_path('files', shortened(command.operands[0].rstrip('/'), command))}%2F{name}/*"
 
 
 def _oldest_and_newest(top: str, dates: Sequence[str], ends: Sequence[str], *, is_sorted: bool) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyTy
 _OURS = (KNOWN, OF_PROCESS)
 _SILENT = frozenset(
     ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
-     "touch", "kill"))
+     "touch", "kill", "date", "uptime"))
 _FOREIGN = re.compile(
     r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|cat \S*(?:\.env|/environ|/environment) |vllm |sglang |rocm-smi|transformers-cli|transformers env"
     r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"

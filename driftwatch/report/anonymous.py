@@ -28,7 +28,8 @@ KNOWN_SITES = re.compile(
     r"(?:[\w-]+\.)*(?:github\.com|gitlab\.com|bitbucket\.org|pypi\.org|pythonhosted\.org|huggingface\.co|hf\.co|pytorch\.org|nvidia\.com|docker\.io|docker\.com"
     r"|ghcr\.io|nvcr\.io|quay\.io|flashinfer\.ai|modelscope\.cn|kernel\.org|ubuntu\.com|debian\.org)\Z", re.IGNORECASE)
 SHORTEST_LOOSE = 4
-_HOST_FACTS = re.compile(r"(?:\A|/)(?:hostname|nodename|fqdn|HOSTNAME|own|MASTER_ADDR|SLURMD_NODENAME|SLURM_SUBMIT_HOST|dist_init_addr|master_addr|nccl_host)\Z")
+_HOST_FACTS = re.compile(
+    r"(?:\A|/)(?:hostname|nodename|fqdn|HOSTNAME|own|MASTER_ADDR|SLURMD_NODENAME|SLURM_SUBMIT_HOST|dist_init_addr|master_addr|nccl_host)\Z")
 _USER_FACTS = re.compile(r"(?:\A|/)(?:user|USER|LOGNAME|owner)\Z")
 _SERIAL_FACTS = re.compile(r"serial|asset_tag|(?:\A|/)guid\Z")
 _VERSION_FACTS = re.compile(

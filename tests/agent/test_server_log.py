@@ -298,8 +298,11 @@ def test_what_a_shell_says_of_a_program_that_was_killed_is_read():
     assert (failure.kind, failure.line.split()[0]) == ("oom", "Killed")
 
 
-def test_a_hang_that_is_told_at_the_level_of_information_is_read():
-    line = "INFO 07-17 12:48:37 [shm_broadcast.py:542] No available shared memory broadcast block found in 60 seconds."
+@pytest.mark.parametrize("line", [
+    "INFO 07-17 12:48:37 [shm_broadcast.py:542] No available shared memory broadcast block found in 60 seconds.",
+    "Still waiting to acquire lock on /models/m/.cache/huggingface/.gitignore.lock (elapsed: 10.0 seconds)",
+])
+def test_a_hang_that_is_told_at_the_level_of_information_is_read(line):
     assert failure_in(f"{line}\n").kind == "hang"
 
 

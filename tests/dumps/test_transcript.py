@@ -287,3 +287,12 @@ def test_what_an_object_needs_is_told():
     rows = [f" 0x0000000000000001 (NEEDED)             Shared library: [{name}.so.12]" for name in ("libnvrtc", "libcudart")]
     found = told("readelf -d sgl_kernel/common_ops.abi3.so | grep NEEDED", *rows)
     assert found["files/sgl_kernel%2Fcommon_ops.abi3.so/needs"] == ["libcudart.so.12", "libnvrtc.so.12"]
+
+
+def test_what_find_looked_for_by_name_and_did_not_find_is_absent():
+    text = "$ find /models/a/.cache -name '*.lock' -printf '%TY-%Tm-%Td %s %P\\n' | sort\n$ date +%F\n2026-08-26\n"
+    snapshot = read_dump(text, "x")
+    assert snapshot.get("files/%2Fmodels%2Fa%2F.cache%2F.gitignore.lock/bytes") == Known(None)
+    assert isinstance(snapshot.get("files/%2Fmodels%2Fa%2F.cache%2Fother/bytes"), Unknown)
+    found = told("find /models/a/.cache -name '*.lock' -printf '%s %P\\n'", "0 .gitignore.lock")
+    assert found["files/%2Fmodels%2Fa%2F.cache%2F.gitignore.lock/bytes"] == 0

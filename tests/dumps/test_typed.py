@@ -123,9 +123,13 @@ def test_one_export_in_a_sentence_is_none():
 def test_variables_that_are_left_out_are_counted_in_a_note():
     text = "NV_LIBNCCL_DEV_PACKAGE=libnccl-dev=2.20.3-1+cuda12.3\nKMP_WARNINGS=0\nSOMETHING_OF_MINE=1\nHOSTNAME=00aa6915c408\n"
     assert below(text, "env/") == {"NV_LIBNCCL_DEV_PACKAGE": "libnccl-dev=2.20.3-1+cuda12.3", "KMP_WARNINGS": "0"}
+    assert read(text).facts["env_left_out"] == ["HOSTNAME", "SOMETHING_OF_MINE"]
     assert notes(text) == ["variables left out, since their names are not among those that are shown: 2"]
 
 
 def test_the_middle_of_a_containers_variables_is_read_as_a_containers():
     text = '   "KUBERNETES_PORT=tcp://192.0.2.1:443",\n   "CUDA_VERSION=8.0.61",\n   "LIBRARY_PATH=/usr/local/cuda/lib64/stubs:"\n  ],\n  "cwd": "/"\n'
-    assert below(text, "") == {"containers/unnamed/env/CUDA_VERSION": "8.0.61", "containers/unnamed/env/LIBRARY_PATH": "/usr/local/cuda/lib64/stubs:"}
+    assert below(text, "") == {
+        "containers/unnamed/env/CUDA_VERSION": "8.0.61", "containers/unnamed/env/LIBRARY_PATH": "/usr/local/cuda/lib64/stubs:",
+        "containers/unnamed/env_left_out": ["KUBERNETES_PORT"],
+    }

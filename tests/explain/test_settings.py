@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from driftwatch.dumps.read import read_dump
 from driftwatch.explain.families import argument_family, package_family, variable_family
 from driftwatch.explain.naming import names_argument, names_file, names_package, names_variable
 from driftwatch.explain.servers import with_argument
@@ -202,3 +203,10 @@ def test_names_belong_to_families(family, of, name):
 ])
 def test_what_is_to_be_tried_with_an_argument_can_be_pasted(value, said):
     assert with_argument("x", value) == said
+
+
+def test_a_variable_of_which_a_paste_tells_the_name_alone_is_told_where_the_other_paste_says_that_it_is_not_set():
+    shown = "$ env | grep -E 'HOST|NCCL' | sort\n{}HOSTNAME=worker-0\nNCCL_DEBUG=WARN\n"
+    good, bad = (read_dump(shown.format(more), "x") for more in ("", "HOST_IP=192.0.2.12\n"))
+    found = told(good, bad, Symptom("hang")).suspects
+    assert [(one.subject.name, one.good, one.bad) for one in found] == [("HOST_IP", None, "set")]

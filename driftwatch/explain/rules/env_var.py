@@ -27,6 +27,7 @@ _SWITCH = re.compile(r"(?:\A|_)(?:USE|ENABLE|DISABLE|FORCE|BACKEND)(?:_|\Z)")
 _LIST = re.compile(r"[\w.-]+[:=][^,;/]*(?:[,;]|\Z)|\w+,\w")
 _LOCALE = re.compile(r"LANG|LC_(?!ALL)\w+")  # locale(7): LC_ALL goes before each of these
 _CARD = re.compile(r"(?:GPU|MIG)-[0-9a-f]{8}-")
+_OTHER: dict[SideName, SideName] = {"good": "bad", "bad": "good"}
 _EXPORT = "export "  # in a script that a shell session shows
 GLOBS = ("servers/*/env/*", "servers/*/*/env/*", "containers/*/env/*", "services/*/env/*", "env/*", f"transcript/cat */{_EXPORT}*")
 _FAMILIES = {
@@ -50,6 +51,7 @@ def weigh(case: Case) -> Iterator[Finding]:
                 yield _evidence(case, change, name)
     yield from _ordered(case, told)
     yield from _without_value(case, told)
+    yield from _by_name(case, told)
     yield from _all_equal(case)
 
 
@@ -78,6 +80,27 @@ def _without_value(case: Case, told: set[str]) -> Iterator[Finding]:
             says = "it was set on one side only; values of its kind are not told"
             terms = (term("named in the error", "the error text names it", (path,)), term("presence", says, (path,)))
             yield Evidence(Subject("env-var", name), terms, Wording("variable", name, mark(was, now), was, now, f"{name} {moved(was, now, absent='unset')}."))
+
+
+def _by_name(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Yield variables of which one side tells the name alone, as a paste does, and the other that they are not set."""
+    tops = sorted({path for side in SIDES for path in case.side(side).facts if re.fullmatch(r"(?:containers/[^/]+/)?env_left_out", path)})
+    for top, side in ((top, side) for top in tops for side in SIDES):
+        other = case.bad if side == "good" else case.good
+        is_by_us = case.value(side, top.replace("_left_out", "_kept_back")) is not None  # the agent tells all names: those of a shell of ssh too
+        names = None if is_by_us else case.value(side, top)
+        for name in sorted(map(str, names)) if isinstance(names, list) else ():
+            is_unset = other.get(f"{top.removesuffix('_left_out')}/{name}") == Known(None) and name not in (_left_out(case, _OTHER[side], top) or ())
+            if is_unset and name not in told and variable_family(name) != "harmless":
+                told.add(name)
+                was, now = ("set", None) if side == "good" else (None, "set")
+                terms = [term("moved", "its name alone is told", (top,)), term("presence", "it was set on one side only", (top,))]
+                if names_variable(case.text, name):
+                    terms.append(term("named in the error", "the error text names it", (top,)))
+                elif variable_fits(case.text, name):
+                    terms.append(term("words of its work", "the error speaks of the work that it steers", (top,)))
+                wording = Wording("variable", name, mark(was, now), was, now, f"{name} {moved(was, now, absent='unset')}.")
+                yield Evidence(Subject("env-var", name), tuple(terms), wording)
 
 
 def _left_out(case: Case, side: SideName, path: str) -> set[str] | None:
