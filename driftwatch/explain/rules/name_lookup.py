@@ -26,13 +26,15 @@ def weigh(case: Case) -> Iterator[Finding]:
     """Yield /etc/hosts where it gives other addresses, and other name servers. Two hosts with names of their own differ in those anyway."""
     own = [case.value(side, "names/own") for side in SIDES]
     names = {plain(change.path.split("/")[2]): change for change in case.moved("names/hosts/*")}
-    found = [[*_of_name(case, name, change, is_own=name == own[1])] for name, change in names.items() if own[0] == own[1] or name not in own]
+    found = {name: [*_of_name(case, name, change, is_own=name == own[1])] for name, change in names.items() if own[0] == own[1] or name not in own}
     if found:
-        yield _wording(case, "/etc/hosts", max(found, key=lambda terms: sum(one.weight for one in terms)), ["getent", "ahosts", *names][:3])
+        most = max(found, key=lambda name: sum(one.weight for one in found[name]))
+        yield _wording(case, "/etc/hosts", found[most], ["getent", "ahosts", most])
     asked = [*case.moved("names/servers", "names/search", "names/options")]
     if asked:
         says = "; ".join(f"{change.path.split('/')[1]} of /etc/resolv.conf: {moved(*both(case, change.path))}" for change in asked)
-        yield _wording(case, "/etc/resolv.conf", [term("wire moved", says, [change.path for change in asked])], ["resolvectl", "status"])
+        weight = "wire moved" if _TEXT.search(case.text) else "moved"
+        yield _wording(case, "/etc/resolv.conf", [term(weight, says, [change.path for change in asked])], ["resolvectl", "status"])
 
 
 def _wording(case: Case, file: str, terms: list[Term], look: list[str]) -> Evidence:

@@ -40,7 +40,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 def weigh_sources(case: Case) -> Iterator[Finding]:
     """Yield a folder of sources from which a package is imported though it is installed elsewhere: Python looks into the working directory first."""
     lacks = _OWN_PART.search(case.text)
-    module = lacks[1] if lacks else ""
+    module = (lacks[1] or lacks[2]) if lacks else ""
     place = re.search(rf"(?:^|[\s\"'(])((?:/[\w.+@-]+)*/{re.escape(module)})/[\w/.-]+\.py\b", f"{case.text}\n{case.trace}", re.MULTILINE) if module else None
     if place is None or re.search(r"/(?:site|dist)-packages/", place[1] + "/"):
         return
@@ -50,7 +50,7 @@ def weigh_sources(case: Case) -> Iterator[Finding]:
     if version is None or is_meant:
         return
     folder = place[1]
-    says = f"{module} is imported from {folder}, which lacks {lacks[0].split()[-1] if lacks else 'a part'}, though {module} {version} is installed"
+    says = f"{module} is imported from {folder}, which lacks what the error names, though {module} {version} is installed"
     terms = [term("package shadowed", says, (f"{top}/version",)), term("path named", f"the traceback goes through {folder}")]
     seen = next((path for path, _ in case.below("bad", "files") if path.endswith("/exists") and plain(path.split("/")[1]).rpartition("/")[2] == module), "")
     if seen:
