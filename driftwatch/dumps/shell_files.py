@@ -10,6 +10,7 @@ PATH is as printed, with ``~`` for the home folder wherever the text tells which
 | files/PATH/file_system | kind and mount point of where a path lies, as ``df`` tells them |
 | caches/NAME/{path, entries, files, size, bytes, oldest, newest} | of a known cache: triton, torchinductor, flashinfer … ; oldest and newest are of its files |
 | folders/PATH/… | the same of any other folder |
+| folders/PATH/listed_to (volatile) | the last name of a sorted ``ls -l`` of one folder: all names up to it were shown, also where the paste ends there |
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from driftwatch.dumps.shell import Simple, Told
 
 FILTERS = frozenset(("sort", "head", "tail", "grep", "egrep", "uniq", "sed", "cat", "less", "more", "tee", "column"))
 ORDERINGS = frozenset(("sort", "cat", "less", "more", "tee", "column"))
-VOLATILE = ("files/*/modified", "caches/*/modified", "folders/*/modified")
+VOLATILE = ("files/*/modified", "caches/*/modified", "folders/*/modified", "folders/*/listed_to")
 _MOST_FILES = 2000
 _KEPT_AT = tuple(  # the longest place decides: flashinfer's cubins lie in flashinfer's folder
     (name, rule.lstrip("~").rstrip("@")) for name, rules in PLACES.items() for rule in rules.split() if rule.startswith(("~", "/tmp/torch")))  # noqa: S108  # a table of places
@@ -44,6 +45,7 @@ _DIRECTIVES: Mapping[str, str] = MappingProxyType({
     "m": r"(?P<mode>\d+)", "a": r"(?P<mode>\d+)", "u": r"(?P<owner>\S+)", "U": r"(?P<owner>\S+)", "l": r"\S*",
 })
 _NAME = re.compile(r"[\w.@+~#%,=-][\w.@+~#%,=/-]{0,254}\Z")
+_OTHERWISE = ("-d", "-R", "-t", "-S", "-r", "-U", "-f", "-X", "-v")  # options of ls by which it is no list of one folder by name
 _STAT_ROW = re.compile(r"\s*(File|Size|Modify|Access): +(.*)\Z")
 
 
@@ -70,6 +72,7 @@ def read_ls(command: Simple, lines: Sequence[str]) -> Told:
     if command.pipes and command.pipes[-1][0] == "wc":
         return _count(f"{place(folder)}/entries", lines)
     facts: dict[str, Any] = {}
+    names: list[str] = []
     used = 0
     shown = folder
     for line in lines[:_MOST_FILES]:
@@ -77,12 +80,23 @@ def read_ls(command: Simple, lines: Sequence[str]) -> Told:
         header = re.match(r"(\S.*):\Z", line)
         if row:
             facts.update(_listed(row, command, "" if command.has("-d") else shown))
+            names.append(row.group(7))
         elif header and not row:
             shown = header.group(1)
         elif line.strip() and not line.startswith("total "):
             break
         used += 1
-    return Told(used, facts) if facts else _names(command, folder, lines)
+    return Told(used, {**facts, **_range(command, folder, names)}) if facts else _names(command, folder, lines)
+
+
+def _range(command: Simple, folder: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return up to which name a listing of one folder shows all, where it is sorted by name, in the C locale or in one that sorts by letters."""
+    is_one = len(command.operands) < 2 and not command.has(*_OTHERWISE) and not re.search(r"[*?\[]", folder) and not command.pipes
+    shown = [name for name in names if name not in (".", "..")]
+    letters = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in shown]
+    is_sorted = shown == sorted(shown) or letters == sorted(letters)
+    path = fact_path("folders", shortened(folder.rstrip("/") or "/", command))
+    return {f"{path}/listed_to": shown[-1]} if is_one and is_sorted and len(shown) > 1 else {}
 
 
 def _names(command: Simple, folder: str, lines: Sequence[str]) -> Told:

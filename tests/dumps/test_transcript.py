@@ -296,3 +296,12 @@ def test_what_find_looked_for_by_name_and_did_not_find_is_absent():
     assert isinstance(snapshot.get("files/%2Fmodels%2Fa%2F.cache%2Fother/bytes"), Unknown)
     found = told("find /models/a/.cache -name '*.lock' -printf '%s %P\\n'", "0 .gitignore.lock")
     assert found["files/%2Fmodels%2Fa%2F.cache%2F.gitignore.lock/bytes"] == 0
+
+
+ROWS = tuple(f"-rw-r--r-- 1 r r 601 2024-05-22 19:12 {name}.json" for name in ("config", "params", "tokenizer"))
+
+
+def test_a_sorted_listing_tells_up_to_which_name_it_shows_all():
+    assert told("ls -l --time-style=long-iso /models/m", *ROWS)["folders/%2Fmodels%2Fm/listed_to"] == "tokenizer.json"
+    for command, rows in (("ls -lt /models/m", ROWS), ("ls -l /models/m/*.json", ROWS), ("ls -l /models/m | grep json", ROWS), ("ls -l /models/m", ROWS[::-1])):
+        assert "folders/%2Fmodels%2Fm/listed_to" not in told(command, *rows)

@@ -59,3 +59,11 @@ def test_files_of_another_user_that_came_into_a_cache_are_blamed_where_the_error
     text = "PermissionError: [Errno 13] Permission denied: '/home/serve/.triton/cache/AB12/x.json'"
     one = told(good, bad, Symptom("startup-crash", text)).suspects[0]
     assert (one.subject.kind, one.subject.name, one.strength) == ("cache", "/home/serve/.triton/cache", "strong")
+
+
+@pytest.mark.parametrize(("last", "names"), [("tokenizer.json", ["/models/m/consolidated.safetensors"]), ("config.json", [])])
+def test_a_file_that_the_other_side_s_sorted_listing_passes_over_came_and_one_behind_its_end_is_not_known(last, names):
+    seen = {"files/%2Fmodels%2Fm%2Fconfig.json/bytes": 601}
+    good = snapshot({**seen, "folders/%2Fmodels%2Fm/listed_to": last})
+    bad = snapshot({**seen, "files/%2Fmodels%2Fm%2Fconsolidated.safetensors/bytes": 14496078512, "folders/%2Fmodels%2Fm/listed_to": "tokenizer.json"})
+    assert [one.subject.name for one in told(good, bad, Symptom("startup-crash", "KeyError: 'layers.0.attention.wk.weight'")).suspects] == names

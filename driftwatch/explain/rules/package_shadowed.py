@@ -17,7 +17,7 @@ from driftwatch.explain.words import command, listed
 from driftwatch.model import plain
 
 _FILE = re.compile(r"(/[^\s\"'():,]+?/(?:site|dist)-packages)/([A-Za-z_]\w*)(?=[/.])")
-_OWN_PART = re.compile(r"No module named ['\"]([A-Za-z_]\w*)\.[\w.]+['\"]|cannot import name ['\"]\w+['\"] from ['\"]([A-Za-z_]\w*)")
+_OWN_PART = re.compile(r"No module named ['\"]([A-Za-z_]\w*)\.[\w.]+['\"]")
 _OF_USER = "/.local/lib/"
 _LOCATION = re.compile(r"packages/([^/]+)/location")
 
@@ -40,7 +40,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 def weigh_sources(case: Case) -> Iterator[Finding]:
     """Yield a folder of sources from which a package is imported though it is installed elsewhere: Python looks into the working directory first."""
     lacks = _OWN_PART.search(case.text)
-    module = (lacks[1] or lacks[2]) if lacks else ""
+    module = lacks[1] if lacks else ""
     place = re.search(rf"(?:^|[\s\"'(])((?:/[\w.+@-]+)*/{re.escape(module)})/[\w/.-]+\.py\b", f"{case.text}\n{case.trace}", re.MULTILINE) if module else None
     if place is None or re.search(r"/(?:site|dist)-packages/", place[1] + "/"):
         return

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftwatch.compare.change import Change
-from driftwatch.explain.case import Case
+from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.naming import names_file
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, count, listed, show
-from driftwatch.model import Known, plain
+from driftwatch.model import Known, Unknown, plain
 
 _CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
@@ -29,7 +29,34 @@ def weigh(case: Case) -> Iterator[Finding]:
     for part, changes in found.items():
         path = plain(part)
         yield Evidence(Subject("file", path), tuple(_terms(case, path, changes)), _wording(path, changes))
+    yield from _by_order(case)
     yield from _shown(case, {plain(part) for part in found})
+
+
+def _by_order(case: Case) -> Iterator[Finding]:
+    """Yield files that one side lists and the other side's sorted listing of the folder passes over: it may end early, and shows all names up to its last."""
+    for side, other in (SIDES, SIDES[::-1]):
+        for fact, _ in case.below(other, "files"):
+            part, what = fact.split("/", 2)[1:]
+            last = case.value(side, f"folders/{part.rpartition('%2F')[0]}/listed_to") if what in ("bytes", "size") else None
+            name = plain(part).rpartition("/")[2]
+            if isinstance(last, str) and isinstance(case.side(side).get(fact), Unknown) and name < last and _letters(name) < _letters(last):
+                yield _passed_over(case, other, fact, f"the {side} side's listing of its folder passes over it: it shows all names up to {last}")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _passed_over(case: Case, side: SideName, fact: str, says: str) -> Evidence:
+    path = plain(fact.split("/")[1])
+    terms = [term("file moved" if _READ_BY_PROGRAMS.search(path) else "moved", says, (fact,))]
+    if names_file(case.text, path):
+        terms.append(term("named in the error", "the error text names this file", (fact,)))
+    good, bad = ("there", None) if side == "good" else (None, "there")
+    verdict = f"{path} {'came since the good side' if side == 'bad' else 'is there no more'}."
+    wording = Wording("file", path, mark(good, bad), show(good), show(bad), verdict, commands=_looks(path))
+    return Evidence(Subject("file", path), tuple(terms), wording)
 
 
 def _shown(case: Case, told: set[str]) -> Iterator[Finding]:
