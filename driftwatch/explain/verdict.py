@@ -26,7 +26,13 @@ def choose_word(case: Case, suspects: Sequence[Suspect], open_: Sequence[NotChec
         return "SEVERAL"
     if case.seen:
         return "DRIFT"
-    return "UNKNOWN" if suspects or not all(is_lasting(entry) for entry in open_) else "SAME"
+    return "UNKNOWN" if suspects or not all(is_lasting(entry) for entry in open_) or _answers_differ(case) else "SAME"
+
+
+def _answers_differ(case: Case) -> bool:
+    """Tell whether a probe answered on one side alone, or failed to in two ways: then what it would have told need not be the same."""
+    good, bad = ({name: "" if result.status in ANSWERED else result.status for name, result in case.side(side).probes.items()} for side in SIDES)
+    return any(status != bad[name] for name, status in good.items() if name in bad)
 
 
 def _has_rival(suspects: Sequence[Suspect]) -> bool:

@@ -75,3 +75,10 @@ def test_a_whole_silent_host_is_unknown_everywhere():
 @pytest.mark.parametrize("status", STATUSES)
 def test_each_status_without_an_answer_is_unknown(status):
     assert isinstance(silenced(GOOD, {"packages": status}).get("packages/torch/version"), Unknown)
+
+
+@pytest.mark.parametrize(("name", "status"), [("disks", "timeout"), ("ask-server", "denied"), ("system", "not_recorded"), ("objects", "not_recorded")])
+def test_one_silent_probe_of_equal_sides_blames_nobody_and_is_not_the_same(name, status):
+    bad = silenced(GOOD, {name: status})
+    explanation = explain(Case(GOOD, bad, compare(GOOD, bad)), RULES)
+    assert (explanation.suspects, explanation.word) == ((), "UNKNOWN")

@@ -58,9 +58,10 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 
 def is_stalled(case: Case, mount: str) -> bool:
-    """Tell whether a mount gave no answer on the bad side. That it was not asked, or denied, says nothing."""
-    found = case.bad.get(f"mounts/{mount}/answers")
-    return isinstance(found, Unknown) and found.status == "timeout"
+    """Tell whether a mount itself gave no answer on the bad side. That it was not asked, or denied, or that the probe of all of them was cut, says nothing."""
+    path = f"mounts/{mount}/answers"
+    found = case.bad.get(path)
+    return path in case.bad.facts and isinstance(found, Unknown) and found.status == "timeout"
 
 
 def _terms(case: Case, mount: str) -> Iterator[Term]:
