@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -35,7 +36,8 @@ class Line:
         self.frames.append(frame)
         if self.is_cut and any("kernel/release" in str(one) for one in frame.values()):
             for pid in below(self.server.pid):
-                os.kill(pid, signal.SIGSTOP)
+                with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+                    os.kill(pid, signal.SIGSTOP)
 
 
 @dataclass(frozen=True)
