@@ -31,6 +31,7 @@ class Told:
     """What a reader took from a command's output: how many of the first lines it used, the facts, and the globs that it tells whole.
 
     ``tells_if_whole`` and ``if_whole`` hold only where the output is known to have ended: globs, and facts that follow from what was not printed.
+    ``minds_filters``: the globs are of what the filters behind the command left; else they hold only where those leave everything.
     """
 
     used: int
@@ -38,6 +39,7 @@ class Told:
     tells: tuple[str, ...] = ()
     tells_if_whole: tuple[str, ...] = ()
     if_whole: Mapping[str, Any] = field(default_factory=dict)
+    minds_filters: bool = False
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def read_process(command: Simple, lines: Sequence[str]) -> Told:
     used = next((at for at, line in enumerate(lines[:_MOST]) if not env.ROW.match(line)), min(len(lines), _MOST))
     is_whole = used < len(lines) and used > 0
     told = env.variables("".join(f"{line}\n" for line in lines[:used]))
-    return Told(used, told, tells=env.shown_through(command.pipes) if is_whole else ())
+    return Told(used, told, tells=env.shown_through(command.pipes) if is_whole else (), minds_filters=True)
 
 
 def read_needs(command: Simple, lines: Sequence[str]) -> Told:

@@ -185,8 +185,8 @@ def _one(command: Simple, lines: Sequence[str]) -> Told:
     if reader is None or not (is_counted or is_filtered):
         return read_version(command, lines) if is_filtered else Told(0, {})
     told = reader(command, lines)
-    shows_all = command.program == "tr" or all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)  # tr's reader minds its filters
-    return told if shows_all else Told(told.used, told.facts)
+    shows_all = all(stage[0] in shell_files.ORDERINGS for stage in command.pipes)
+    return told if shows_all or told.minds_filters else Told(told.used, told.facts)
 
 
 def parse(text: str) -> Parsed:
