@@ -37,7 +37,7 @@ def gpus(case: Case, side: SideName) -> list[str]:
 
 
 def foreign(case: Case) -> list[Holder]:
-    """Return the holders on the bad side that belong to no server running there and that held no such memory on the good side.
+    """Return the holders on the bad side that belong to no server of the case running there and that held no such memory on the good side.
 
     Where nobody knows whether a server runs on the bad side, what held as much on the good side, a server's own processes too, is none of them.
     """
@@ -108,7 +108,7 @@ def _every(case: Case, side: SideName) -> list[Holder]:
 
 
 def _not_of_a_server(case: Case, side: SideName) -> list[Holder]:
-    running = {servers.framework(server) for server in servers.runs(case, side)}
+    running = {servers.framework(server) for server in servers.own(case, side)}
     every = _every(case, side)
     of_server = {holder.gpu for holder in every if any(name in holder.name.lower() for name in running)}
     return [holder for holder in every if not _belongs(holder, running, has_server_here=holder.gpu in of_server)]

@@ -36,6 +36,15 @@ def runs(case: Case, side: SideName) -> list[str]:
     return [server for server in case.families("servers") if server != NAMED and case.value(side, f"servers/{server}/running") is True]
 
 
+def own(case: Case, side: SideName) -> list[str]:
+    """Return the servers that run on a side and that the case is about: where another one failed to start, a server beside it only takes its room."""
+    running = runs(case, side)
+    about = {framework(server) for server in case.families("servers") if case.value("bad", f"servers/{server}/log/error")}
+    if not about and case.klass in ("oom", "startup-crash"):
+        about = {framework(server) for server in runs(case, "good")}
+    return [server for server in running if framework(server) in about] if about else running
+
+
 def is_set_by_server(case: Case, path: str) -> bool:
     """Tell whether a variable of a server differs only because one side's was read before the server set it: of its launch process, from which it is absent.
 

@@ -159,3 +159,15 @@ def test_memory_that_nvml_lists_for_nobody_is_that_of_who_has_come_and_has_the_g
     opened = {"holders/python3/count": 2, "holders/python3/gpus": ["GPU-0"], "holders/python3/pids": [23811, 23812]}
     bad = snapshot({**GPUS, **no_server(), "gpus/GPU-0/unattributed_mib": 17452, **opened})
     assert told(snapshot({**GPUS, **before}), bad, OOM).suspects[0].subject.name == name
+
+
+@pytest.mark.parametrize(("before", "is_blamed"), [({}, True), (held(17368, "ollama", range(1)), False)])
+@pytest.mark.parametrize(("unit", "end"), [("ollama.service", "systemctl stop ollama.service"), ("containerd.service", "kill 4000")])
+def test_a_server_of_another_engine_takes_the_room_of_the_one_that_failed(before, is_blamed, unit, end):
+    other = {"servers/ollama/running": True, "holders/ollama0/unit": unit}
+    good = snapshot({**GPUS, "servers/vllm/running": True, **other, **held(38900, "VLLM::EngineCore", range(1)), **before})
+    failed_there = {"servers/vllm/running": None, "servers/vllm/log/error": "ValueError: Free memory on device cuda:0 (27.18/44.4 GiB) on startup is less"}
+    bad = snapshot({**GPUS, **failed_there, **other, **held(17368, "ollama", range(1))})
+    found = suspect(told(good, bad, Symptom("oom", None)), "gpu-process", "ollama0 ×1 (pid 4000)")
+    assert (found is not None) is is_blamed
+    assert found is None or found.commands[2].run == end

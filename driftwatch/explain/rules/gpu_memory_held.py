@@ -48,7 +48,7 @@ def _terms(case: Case, found: list[holders.Holder]) -> Iterator[Term]:
     yield from before_unknown(case, "they were there", *facts)
     if devices == every and every > 1:
         yield term("on every device", "even on all GPUs: the balance test of the server stays silent", facts)
-    running = servers.runs(case, "bad")
+    running = servers.own(case, "bad")
     if running:
         yield term("a server runs", f"a server runs here ({', '.join(running)}): it found room beside them", facts)
     elif _are_leftovers(case, found):
@@ -73,13 +73,19 @@ def _wording(case: Case, found: list[holders.Holder]) -> Wording:
     pids = sorted({str(pid) for holder in found for pid in holder.pids}, key=int)
     commands: tuple[Command, ...] = (_LOOK,)
     if pids:
-        commands += (
-            Command("look", command(["ps", "-o", "pid,ppid,user,lstart,stat,args", "-p", ",".join(pids)])),
-            Command("try", command(["kill", *pids]), "as their owner or root; look at them first"),
-        )
+        commands += (Command("look", command(["ps", "-o", "pid,ppid,user,lstart,stat,args", "-p", ",".join(pids)])), *_end(case, found, pids))
     what = "left over from a server that is gone" if _are_leftovers(case, found) else "beside the server"
     verdict = f"{count(many, 'process', 'processes')} {what} {'holds' if many == 1 else 'hold'} GPU memory ({_used(found)}): {who}."
     return Wording("GPU processes", who, "+", _before(case, [holder.path for holder in found]), f"{many} holding {_used(found)}", verdict, commands=commands)
+
+
+def _end(case: Case, found: list[holders.Holder], pids: Sequence[str]) -> tuple[Command, ...]:
+    """Return how the holders are ended: by their service where all are of one that bears their name; an engine's or a session's has other children too."""
+    units = {case.value("bad", f"holders/{holder.path.rpartition('/')[2]}/unit") for holder in found}
+    unit = units.pop() if len(units) == 1 else None
+    if isinstance(unit, str) and unit.endswith(".service") and all(re.split(r"[@.]", unit)[0] in holder.name for holder in found):
+        return Command("try", command(["systemctl", "stop", unit]), "as root; look at them first"), Command("undo", command(["systemctl", "start", unit]))
+    return (Command("try", command(["kill", *pids]), "as their owner or root; look at them first"),)
 
 
 def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) -> Evidence:
