@@ -47,7 +47,7 @@ def parse(text: str) -> Parsed:
     facts: dict[str, Any] = {}
     tells: list[str] = []
     for one in objects[:_MOST]:
-        facts.update(_image(one) if "RepoTags" in one or "RepoDigests" in one else _container(one))
+        facts.update(_image(one) if "RepoTags" in one or "RepoDigests" in one else container(one))
         tells += [f"{fact_path('containers', _name(one))}/env/*"] if is_whole and _lists_variables(one) else []
     return Parsed(facts, tells=tuple(tells), notes=() if is_whole else ("docker inspect: the text was cut",), volatile=VOLATILE)
 
@@ -84,7 +84,8 @@ def _mended(text: str) -> dict[str, Any]:
     return found[0] if found else {}
 
 
-def _container(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def container(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the facts of one container from its object, or from a part of it that holds its name."""
     name = _name(one)
     if not name:
         return

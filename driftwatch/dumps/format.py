@@ -27,11 +27,15 @@ class NoFacts(NoDump):
 
 @dataclass(frozen=True)
 class Stretch:
-    """Lines ``first`` up to, not including, ``after``, that one format wants; ``sure`` runs from 0 (a guess) to 1 (its own title stands there)."""
+    """Lines ``first`` up to, not including, ``after``, that one format wants; ``sure`` runs from 0 (a guess) to 1 (its own title stands there).
+
+    ``is_spare``: wanted as a whole, and only where no surer format takes a line of it behind its first.
+    """
 
     first: int
     after: int
     sure: float
+    is_spare: bool = False
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,10 @@ def _stretches(lines: Sequence[str], among: Sequence[Format]) -> list[tuple[Form
 
 
 def _left(stretch: Stretch, taken: set[int]) -> Iterator[Stretch]:
-    """Yield the parts of a stretch that nobody took."""
+    """Yield the parts of a stretch that nobody took; a spare one whole or not at all."""
+    if stretch.is_spare:
+        yield from () if any(at in taken for at in range(stretch.first + 1, stretch.after)) else (stretch,)
+        return
     first = None
     for at in range(stretch.first, stretch.after + 1):
         is_free = at < stretch.after and at not in taken

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
+from driftwatch.agent.launch_args import recognise
 from driftwatch.dumps import shell_answers, shell_files, shell_os_packages, shell_system
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
 from driftwatch.dumps.shell_git import read_git
+from driftwatch.dumps.shell_inspect import is_template, read_template
 from driftwatch.dumps.shell_other import read_any
 from driftwatch.dumps.shell_programs import existence, read_version
 from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
@@ -65,6 +67,8 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
     run: Stretch | None = None
     for shown in _shown(lines):
         sure = _sureness(shown)
+        if sure == FOREIGN and not _starts_server(shown):
+            yield from _spare(shown, lines)
         mine = Stretch(shown.at, shown.at + 1 + _used(shown, lines, sure), sure)
         is_next = run is not None and run.sure in _OURS and run.after == shown.at and sure != OTHER
         run, done = (Stretch(run.first, mine.after, run.sure), None) if run is not None and is_next else (mine, run)
@@ -72,6 +76,19 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
             yield done
     if run is not None and run.sure in (*_OURS, OTHER):
         yield run
+
+
+def _spare(shown: Shown, lines: Sequence[str]) -> Iterator[Stretch]:
+    """Yield a command whose output another format should know, for the case that none does."""
+    used = _used(shown, lines, OTHER)
+    if any(line.strip() for line in lines[shown.at + 1:shown.at + 1 + used]):
+        yield Stretch(shown.at, shown.at + 1 + used, OTHER, is_spare=True)
+
+
+def _starts_server(shown: Shown) -> bool:
+    """Tell whether a command starts a server, so that a log follows."""
+    launches = (recognise(one.words[at:]) for one in shown.commands for at in range(min(len(one.words), _MOST_BEFORE)))
+    return any(launch is not None and launch.arguments is not None for launch in launches)
 
 
 def _shown(lines: Sequence[str]) -> Iterator[Shown]:
@@ -138,12 +155,14 @@ def _sureness(shown: Shown) -> float:
         return FOREIGN
     if any(one.reads.startswith("/proc/") for one in shown.commands):
         return OF_PROCESS
-    if any(one in _READERS for one in programs):
+    if any(one.program in _READERS or is_template(one) for one in shown.commands):
         return KNOWN
     return SILENT if all(one in _SILENT or not one for one in programs) or shown.prompt.mark == "bare" else OTHER
 
 
 def _is_foreign(one: Simple) -> bool:
+    if is_template(one):
+        return False
     first = range(min(len(one.words), _MOST_BEFORE)) if one.program in _CARRIERS else (0,)
     return any(_FOREIGN.match(" ".join(one.words[at:]) + " ") for at in first)
 
@@ -171,13 +190,13 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
         told.append(found)
         at += found.used
     is_unread = not any(one.used or one.tells_if_whole for one in told)
-    if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines) and not any(map(_is_foreign, shown.commands)):
+    if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
     return [*told, Told(0, existence(shown.commands, lines))]
 
 
 def _one(command: Simple, lines: Sequence[str]) -> Told:
-    reader = _READERS.get(command.program)
+    reader = read_template if is_template(command) else _READERS.get(command.program)
     last = command.pipes[-1][0] if command.pipes else ""
     is_counted = last == "wc" and command.program in _COUNTING
     filters = shell_files.FILTERS | shell_os_packages.FILTERS if command.program in shell_os_packages.READERS else shell_files.FILTERS

@@ -10,6 +10,7 @@ _OF_SYSTEM = re.compile(
     r"|CERTIFICATE_VERIFY_FAILED|Max retries exceeded|Name or service not known|Temporary failure in name resolution|Connection refused|Network is unreachable"
     r"|outgoing traffic has been disabled|couldn't connect to|LocalEntryNotFoundError|is not a valid model identifier|OfflineModeIsEnabled")
 _PATH = re.compile(r"(?<![\w.])/[\w./+@-]+")
+LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
 _NO_MODULE = re.compile(r"No module named ['\"]?(\w+)")
 _REPORTED_BY = re.compile(r"\btorch\.(?:cuda\.|distributed\.)?(?:AcceleratorError|OutOfMemoryError|Dist\w+Error)")
 _ASKED_BY = re.compile(r"^(?:\w+\.)+\w+(?=:)", re.MULTILINE)

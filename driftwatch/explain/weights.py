@@ -165,7 +165,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     # relations broken inside one process weigh most, what moved by itself least
     "native libraries": {
         "library from two folders": 3.2, "library newly first": 1.2, "compat library": 1.6, "system library moved": 0.4, "job system moved": 0.6,
-        "system package": -0.8, "package gone": 1.4,
+        "system package": -0.8, "package gone": 1.4, "library of two releases": 1.6,
     },
     "ranks and paths": {
         "ranks no longer alike": 1.4, "ranks alike again": 0.2, "isolation moved": 2.3, "kernel options moved": 1.0, "kernel options matter": 1.7,

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from driftwatch.dumps.docker_inspect import FORMAT
 from driftwatch.dumps.read import read_dump
 from tests.dumps.reading import facts, parsed
@@ -59,3 +61,33 @@ def test_the_arguments_of_a_container_do_not_count_against_a_log():
 def test_a_container_that_was_cut_before_its_settings_still_tells_what_it_runs():
     text = json.dumps([{key: CONTAINER[key] for key in ("Id", "Created", "Path", "Args", "State")}], indent=4).rpartition("}")[0].rpartition("}")[0]
     assert facts(FORMAT, text + '},\n        "ResolvConfPath": "/var')["servers/sglang/given/tp_size"] == "2"
+
+
+def shown(template, *output, name="serve"):
+    text = "\n".join([f"$ docker inspect {template} {name}", *output, "$ true", ""])
+    return dict(read_dump(text, "x").facts)
+
+
+@pytest.mark.parametrize(("template", "output", "path", "value"), [
+    ("-f '{{.HostConfig.ShmSize}}'", ["67108864"], "containers/serve/shm_bytes", 67108864),
+    ("--format '{{.State.OOMKilled}}'", ["true"], "containers/serve/oom_killed", True),
+    ("--format='{{.Config.Image}}'", ["lmsysorg/sglang:v0.5.9"], "containers/serve/image", "lmsysorg/sglang:v0.5.9"),
+    ("-f '{{json .Config.Env}}'", ['["NCCL_DEBUG=INFO","HOME=/root"]'], "containers/serve/env/NCCL_DEBUG", "INFO"),
+    ("-f '{{range .Config.Env}}{{println .}}{{end}}'", ["NCCL_DEBUG=INFO", "HOME=/root", ""], "containers/serve/env/NCCL_DEBUG", "INFO"),
+    ("-f '{{join .Args \" \"}}'", ["--model m --num-shard 2"], "containers/serve/command", ["--model", "m", "--num-shard", "2"]),
+    ("-f '{{.Args}}'", ["[--model m]"], "containers/serve/command", ["--model", "m"]),
+])
+def test_a_template_of_one_field_tells_what_the_whole_object_would(template, output, path, value):
+    assert shown(template, *output)[path] == value
+
+
+def test_the_words_of_a_container_that_is_called_after_its_server_are_what_that_was_given():
+    found = shown("-f '{{join .Args \" \"}}'", "--model m --enable-lora --api-key verysecret", name="vllm-a1")
+    assert (found["servers/vllm/given/enable_lora"], found["servers/vllm/given/model"]) == (True, "m")
+    assert "verysecret" not in str(found)
+
+
+@pytest.mark.parametrize("template", ["-f '{{.HostConfig.ShmSize}} {{.State.Status}}'", "-f '{{json .Config.Env}}'"])
+def test_output_of_a_template_that_is_not_understood_is_kept_by_its_lines(template):
+    found = shown(template, "67108864 running")
+    assert found == {"transcript/docker inspect/67108864 running": True}

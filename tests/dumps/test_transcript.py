@@ -1,3 +1,5 @@
+import pytest
+
 from driftwatch.dumps.read import read_dump
 from driftwatch.dumps.transcript import FORMAT
 from driftwatch.model import Known, Unknown
@@ -305,3 +307,21 @@ def test_a_sorted_listing_tells_up_to_which_name_it_shows_all():
     assert told("ls -l --time-style=long-iso /models/m", *ROWS)["folders/%2Fmodels%2Fm/listed_to"] == "tokenizer.json"
     for command, rows in (("ls -lt /models/m", ROWS), ("ls -l /models/m/*.json", ROWS), ("ls -l /models/m | grep json", ROWS), ("ls -l /models/m", ROWS[::-1])):
         assert "folders/%2Fmodels%2Fm/listed_to" not in told(command, *rows)
+
+
+@pytest.mark.parametrize(("command", "output", "path", "value"), [
+    ("cat /etc/conf.env", ["mode: fast"], "transcript/cat %2Fetc%2Fconf.env/mode", "fast"),
+    ("rocm-smi --showthing", ["GPU[0]  : Thing: on"], "transcript/rocm-smi/GPU[0]", "Thing: on"),
+])
+def test_output_that_the_format_of_its_command_does_not_know_is_kept_by_its_lines(command, output, path, value):
+    assert read_dump("\n".join([f"$ {command}", *output, "$ true", ""]), "x").facts.get(path) == value
+
+
+def test_output_that_another_format_reads_is_kept_by_that_alone():
+    text = "$ pip list\nPackage Version\n------- -------\ntorch   2.6.0\nnumpy   2.2.0\n$ true\n"
+    assert not [path for path in read_dump(text, "x").facts if path.startswith("transcript/")]
+
+
+def test_what_a_server_prints_behind_its_launch_is_a_log_and_never_kept_by_its_lines():
+    text = "$ python3 -m sglang.launch_server --model-path m\nLoading: slowly\n$ true\n"
+    assert not [path for path in read_dump(text, "x").facts if path.startswith("transcript/")]

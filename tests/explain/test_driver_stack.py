@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from driftwatch.model import ProbeResult, Symptom
 from tests.explain.below import host, symptom
-from tests.explain.cases import places, suspect, told
+from tests.explain.cases import package, places, suspect, told
 
 FABRIC = "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized"
 DRIVER = {"driver/module/version": "535.230.02", "driver/library/libcuda/version": "535.230.02"}
@@ -124,3 +129,28 @@ def test_a_container_that_lost_its_gpus_is_blamed_only_where_the_hosts_driver_is
     assert told(host(facts), host(facts), text).suspects[0].subject.name == "device rules of the container (cgroup)"
     broken = host({**facts, "driver/library/libcuda/version": "550.1"})
     assert suspect(told(host(facts), broken, text), "container", "device rules of the container (cgroup)") is None
+
+
+MISMATCH = Symptom("runtime-crash", "RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH")
+
+
+def cudnn(release=None, wheel="9.20.0.48", **more):
+    files = {} if release is None else {"cudnn/on_disk": [f"/usr/lib/x86_64-linux-gnu/libcudnn{part}.so.{release}.0" for part in ("", "_ops")]}
+    return host({**package("nvidia-cudnn-cu13", wheel), **files, **more}, dump=ProbeResult("ok", tells=("cudnn/*", "os_packages/*", "os_packages_other/*")))
+
+
+@pytest.mark.parametrize(("good", "bad", "shown"), [
+    (cudnn(), cudnn("9.23"), ("absent", "9.23")),
+    (cudnn("9.20"), cudnn("9.23"), ("9.20", "9.23")),
+    (cudnn("9.20", "9.20.0.48"), cudnn("9.20", "9.23.0.11"), ("9.20", "9.20")),
+    (cudnn(), cudnn(**{"os_packages_other/libcudnn9-cuda-13": "9.23.1.2-1"}), ("absent", "9.23")),
+    (replace(cudnn(), probes={}), cudnn("9.23"), ("not known", "9.23")),
+])
+def test_a_cudnn_of_the_system_beside_the_wheels_of_another_release_is_a_suspect(good, bad, shown):
+    found = suspect(told(good, bad, MISMATCH), "library", "libcudnn")
+    assert (found.good, found.bad) == shown
+
+
+@pytest.mark.parametrize(("good", "bad"), [(cudnn("9.23"), cudnn("9.23")), (cudnn("9.23"), cudnn()), (cudnn(), cudnn())])
+def test_a_cudnn_of_the_system_that_stood_there_before_is_none(good, bad):
+    assert suspect(told(good, bad, MISMATCH), "library", "libcudnn") is None

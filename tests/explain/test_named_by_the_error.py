@@ -9,8 +9,9 @@ from driftwatch.explain.families import argument_family
 from driftwatch.explain.naming import names_path
 from driftwatch.explain.releases import is_unreleased
 from driftwatch.model import Symptom
+from driftwatch.other_names import NOT_UNDER_THIS_NAME
 from driftwatch.symptom import classify, trace_of
-from tests.explain.cases import package, snapshot, suspect, told
+from tests.explain.cases import package, snapshot, suspect, told, unknown
 
 NEEDS = {"requires": ["openai", "cbor2", "numpy"]}
 
@@ -115,3 +116,20 @@ def test_a_library_is_known_by_its_usual_spelling(backend, is_named):
 
 def test_an_abbreviated_argument_is_weighed_as_the_whole_one():
     assert [argument_family(name) for name in ("max_running_requests", "max_running_request", "max_")] == ["memory", "memory", "other"]
+
+
+@pytest.mark.parametrize(("error", "is_blamed"), [
+    ("ModuleNotFoundError: No module named 'openai'", True), ("ModuleNotFoundError: No module named 'litellm'", False), ("openai: Connection refused", False),
+])
+def test_a_package_that_is_not_found_by_its_name_any_more_is_blamed_where_the_error_lacks_it(error, is_blamed):
+    gone = unknown("not_recorded", NOT_UNDER_THIS_NAME)
+    good, bad = snapshot({**package("openai", "1.69.0"), **package("torch", "2.5.1")}), snapshot({"packages/openai/version": gone, **package("torch", "2.6.0")})
+    found = suspect(told(good, bad, Symptom("startup-crash", error)), "package", "openai")
+    assert (found is not None) is is_blamed
+    assert found is None or (found.good, found.bad) == ("1.69.0", "not found by this name")
+
+
+def test_a_package_whose_name_no_answer_came_for_is_not_blamed_for_being_gone():
+    bad = snapshot({"packages/openai/version": unknown("timeout")})
+    error = Symptom("startup-crash", "ModuleNotFoundError: No module named 'openai'")
+    assert suspect(told(snapshot(package("openai", "1.69.0")), bad, error), "package", "openai") is None

@@ -13,7 +13,7 @@ from driftwatch.compare.change import Change
 from driftwatch.explain.case import Case
 from driftwatch.explain.code_names import code_names, speaks_with
 from driftwatch.explain.effect_time import out_of_order
-from driftwatch.explain.error_words import is_of_system
+from driftwatch.explain.error_words import LACKS, is_of_system
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import GPU_STACK, companion_of, is_attention, is_off_level, package_family
 from driftwatch.explain.mentions import Said, mentions
@@ -37,7 +37,6 @@ _LAYERS = {
     "tool": "a tool: the server does not import it", "other": "a Python package of no GPU layer",
 }
 _LACKED_PART = re.compile(r"No module named ['\"](\w+)\.(\w+)")
-_LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
 _BUILD_FACTS = ("transcript/python/torch._C._GLIBCXX_USE_CXX11_ABI", "torch/cxx11_abi")
 
 
@@ -47,7 +46,8 @@ def weigh(case: Case) -> Iterator[Finding]:
     for change in case.moved("packages/*/version"):
         yield _moved(said, change, wanted)
     for change in case.moved("packages/*/record"):
-        yield _rebuilt(said, change)
+        if case.value("bad", f"packages/{_name(change.path)}/version") is not None:
+            yield _rebuilt(said, change)
     for change in case.moved("packages/*/direct_url"):
         yield _elsewhere(said, change)
 
@@ -102,7 +102,7 @@ def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Itera
         yield from _half_of(case, change)
     if is_named:
         return
-    if change.kind == "removed" and _LACKS.search(case.text):
+    if change.kind == "removed" and LACKS.search(case.text):
         yield term("gone and missed", "it is gone since the good side, and the error lacks something", facts)
     elif change.kind in ("added", "removed"):
         term_name, says = ("came new", "nothing used it before") if change.kind == "added" else ("went away", "what needs it would say so")
