@@ -98,16 +98,17 @@ def _same(one: str, other: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    bare = re.sub(r"\s*\([^()]*\)\Z", "", name).removesuffix(" working tree")
+    bare = re.sub(r"\s*\([^()]*\)\Z", "", name).removesuffix(" working tree").lstrip("-")
     return [part for part in bare.lower().replace("_", "-").split("/") if part not in ("", "~", "home", "user", "root")]
 
 
 def rank_of(incident: Incident, ranked: Sequence[tuple[float, Subject]]) -> float | None:
-    """Return the culprit's rank among (confidence, subject), where equal confidences share the middle of their places."""
+    """Return the culprit's rank among (confidence, subject); it shares the middle of the places with what is no accepted name and as sure."""
     for confidence, subject in ranked:
         if is_culprit(incident, subject):
-            places = [place for place, (other, _) in enumerate(ranked, 1) if other == confidence]
-            return sum(places) / len(places)
+            before = sum(other > confidence for other, _ in ranked)
+            beside = sum(other == confidence and not is_culprit(incident, one) for other, one in ranked)
+            return before + 1 + beside / 2
     return None
 
 

@@ -39,11 +39,12 @@ _COUNTED = re.compile(r"\s*(\d+)(?:\s+(\S.*))?\Z")
 _USED = re.compile(r"(\d[\d.]*[KMGTP]?)\s+(\S.*)\Z")
 _DIRECTIVES: Mapping[str, str] = MappingProxyType({
     "p": r"(?P<path>\S.*?)", "P": r"(?P<path>\S.*?)", "f": r"(?P<path>[^/\n]+?)", "n": r"(?P<path>\S.*?)", "N": r"'?(?P<path>[^']+?)'?", "s": r"(?P<bytes>\d+)",
-    "TY-%Tm-%Td": r"(?P<modified>\d{4}-\d\d-\d\d)", "T+": r"(?P<modified>\d{4}-\d\d-\d\d\+[\d:.]+)", "T@": r"(?P<modified>\d+(?:\.\d+)?)",
+    "TY-%Tm-%Td": r"(?P<modified>\d{4}-\d\d-\d\d)", "TY-%Tm-%Td %TH:%TM": r"(?P<modified>\d{4}-\d\d-\d\d \d\d:\d\d)", "T+": r"(?P<modified>\d{4}-\d\d-\d\d\+[\d:.]+)", "T@": r"(?P<modified>\d+(?:\.\d+)?)",
     "Tc": r"(?P<modified>\S.*?)", "y": r"(?P<modified>\S.*?)", "Y": r"(?P<modified>\d+)", "t": r"(?P<modified>\S.*?)",
     "TF": r"(?P<modified>\d{4}-\d\d-\d\d)", "TT": r"[\d:.]+", "TH:%TM": r"\d\d:\d\d", "TH:%TM:%TS": r"[\d:.]+",
     "m": r"(?P<mode>\d+)", "a": r"(?P<mode>\d+)", "u": r"(?P<owner>\S+)", "U": r"(?P<owner>\S+)", "l": r"\S*",
 })
+_DOWNLOADS = re.compile(r"huggingface|modelscope|/hub\b|/(?:pip|uv|conda|apt)\b|models?/|datasets")
 _NAME = re.compile(r"[\w.@+~#%,=-][\w.@+~#%,=/-]{0,254}\Z")
 _OTHERWISE = ("-d", "-R", "-t", "-S", "-r", "-U", "-f", "-X", "-v")  # options of ls by which it is no list of one folder by name
 _STAT_ROW = re.compile(r"\s*(File|Size|Modify|Access): +(.*)\Z")
@@ -197,13 +198,18 @@ def read_find(command: Simple, lines: Sequence[str]) -> Told:
         rows = [{**row, "path": f"{folder.rstrip('/')}/{row['path']}"} if "path" in row else row for row in rows]
     facts = dict(_of_rows(rows, command))
     dates = sorted(row["modified"] for row in rows if row.get("modified"))
-    if dates and "path" not in rows[0]:
+    if dates and ("path" not in rows[0] or _holds_compiled(folder)):
         ends = [stage for stage in command.pipes if stage[0] in ("sed", "head", "tail")]
         is_sorted = any(stage[0] == "sort" for stage in command.pipes)
         facts.update(_oldest_and_newest(place(folder), dates, [" ".join(stage) for stage in ends], is_sorted=is_sorted))
         facts[f"{place(folder)}/path"] = folder
     is_read = bool(rows) or not any(line.strip() for line in lines)  # nothing found is an answer too
     return Told(len(rows), facts, tells_if_whole=tuple(_below(command)) if is_read else ())
+
+
+def _holds_compiled(folder: str) -> bool:
+    """Tell whether a folder is a cache of compiled code, whose age tells something: not one of downloads."""
+    return place(folder).startswith("caches/") or ("cache" in folder.lower() and not _DOWNLOADS.search(folder.lower()))
 
 
 def _below(command: Simple) -> Iterator[str]:

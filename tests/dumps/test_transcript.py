@@ -325,3 +325,17 @@ def test_output_that_another_format_reads_is_kept_by_that_alone():
 def test_what_a_server_prints_behind_its_launch_is_a_log_and_never_kept_by_its_lines():
     text = "$ python3 -m sglang.launch_server --model-path m\nLoading: slowly\n$ true\n"
     assert not [path for path in read_dump(text, "x").facts if path.startswith("transcript/")]
+
+
+@pytest.mark.parametrize(("folder", "top"), [
+    ("~/.cache/flashinfer/0.6.13/120f/ops", "folders/~%2F.cache%2Fflashinfer%2F0.6.13%2F120f%2Fops"), ("~/.triton/cache", "caches/triton"),
+])
+def test_files_of_a_compile_cache_tell_its_age_also_where_each_is_named(folder, top):
+    found = told(f"find {folder} -name '*.so' -printf '%TY-%Tm-%Td %TH:%TM %f\\n' | sort", "2026-07-21 16:08 page.so", "2026-07-21 16:09 single.so")
+    assert (found[f"{top}/oldest"], found[f"{top}/newest"], found[f"{top}/path"]) == ("2026-07-21 16:08", "2026-07-21 16:09", folder)
+    assert found["files/page.so/modified"] == "2026-07-21 16:08"
+
+
+def test_files_of_a_cache_of_downloads_tell_no_age_of_it():
+    found = told("find ~/.cache/huggingface/hub -printf '%TY-%Tm-%Td %p\\n'", "2026-07-21 /root/.cache/huggingface/hub/a")
+    assert not [path for path in found if path.endswith("/oldest")]

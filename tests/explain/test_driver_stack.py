@@ -131,6 +131,15 @@ def test_a_container_that_lost_its_gpus_is_blamed_only_where_the_hosts_driver_is
     assert suspect(told(host(facts), broken, text), "container", "device rules of the container (cgroup)") is None
 
 
+@pytest.mark.parametrize(("packages", "is_blamed"), [({"systemd": ["255.4-8.5", "255.4-8.6"]}, True), ({"less": ["590-1", "590-2"]}, False)])
+def test_an_unknown_error_of_cuda_is_of_a_container_that_lost_its_gpus_only_where_systemd_was_moved(packages, is_blamed):
+    facts = {**DRIVER, "containers/vllm/device_requests": [{"Count": -1}], "containers/vllm/image": "v"}
+    upgrade = {"os_changes/2026-03-02T06:21:40Z": {"at": "2026-03-02T06:21:40Z", "command": "/usr/bin/unattended-upgrade", "packages": packages, "tool": "apt"}}
+    sides = replace(host(facts), taken_at="2026-03-01T10:00:00Z"), host({**facts, **upgrade})
+    found = told(*sides, symptom("device-lost", "RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment"))
+    assert (suspect(found, "container", "device rules of the container (cgroup)") is not None) is is_blamed
+
+
 MISMATCH = Symptom("runtime-crash", "RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH")
 
 

@@ -26,6 +26,7 @@ _TEXT = re.compile(
     r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver", re.IGNORECASE
 )
 _LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|nvmlInit.*999", re.IGNORECASE)
+_LOST_PERHAPS = re.compile(r"CUDA unknown error|CUDA_ERROR_UNKNOWN|cuInit\D{0,20}999", re.IGNORECASE)  # also of a driver that is not set up
 _ASIDE = re.compile(r"log-.*|debug|labels|metrics-addr|.*registr.*|max-(?:concurrent|download).*|hosts|tls.*|dns.*|bip|mtu|default-address-pools|fixed-cidr.*")
 _DEFAULT, _GIVES = "default-runtime", ("runtime", "device_requests", "devices")
 _MADE = ("image", "digest", "runtime", "device_requests", "devices", "privileged", "security_options", "capabilities_added", "ipc_mode", "pid_mode")
@@ -153,7 +154,9 @@ def _device_lists(case: Case) -> Iterator[Finding]:
 
 def _taken_away(case: Case) -> Iterator[Finding]:
     """Yield a running container that lost its GPUs while the host's driver agrees with itself: a reload of systemd does that to its device rules."""
-    if not _LOST_INSIDE.search(case.text) or odd_ones(case, "bad") or case.value("bad", _MODULE) is None:
+    reload = next((one for one in reversed(transactions(case)) if any(name.startswith(("systemd", "udev")) for name in one.packages)), None)
+    is_text = _LOST_INSIDE.search(case.text) or (reload is not None and _LOST_PERHAPS.search(case.text))
+    if not is_text or odd_ones(case, "bad") or case.value("bad", _MODULE) is None:
         return
     found = _gpu_containers(case, "bad")
     if not found and not case.value("bad", "container_runtime/inside"):
@@ -161,7 +164,6 @@ def _taken_away(case: Case) -> Iterator[Finding]:
     name = f"the container {listed(found)}" if found else "the container that was looked into"
     says = f"{name} lost its GPUs while it ran, though the driver on the host agrees with itself"
     terms = [term("devices taken from a container", says, (_MODULE,))]
-    reload = next((one for one in reversed(transactions(case)) if any(name.startswith(("systemd", "udev")) for name in one.packages)), None)
     if reload is not None:
         terms.append(term("in the window", f"{reload.told} moved systemd, which loads all units again", (reload.fact,)))
     one = found[0] if found else "CONTAINER"
