@@ -39,7 +39,8 @@ _COUNTED = re.compile(r"\s*(\d+)(?:\s+(\S.*))?\Z")
 _USED = re.compile(r"(\d[\d.]*[KMGTP]?)\s+(\S.*)\Z")
 _DIRECTIVES: Mapping[str, str] = MappingProxyType({
     "p": r"(?P<path>\S.*?)", "P": r"(?P<path>\S.*?)", "f": r"(?P<path>[^/\n]+?)", "n": r"(?P<path>\S.*?)", "N": r"'?(?P<path>[^']+?)'?", "s": r"(?P<bytes>\d+)",
-    "TY-%Tm-%Td": r"(?P<modified>\d{4}-\d\d-\d\d)", "TY-%Tm-%Td %TH:%TM": r"(?P<modified>\d{4}-\d\d-\d\d \d\d:\d\d)", "T+": r"(?P<modified>\d{4}-\d\d-\d\d\+[\d:.]+)", "T@": r"(?P<modified>\d+(?:\.\d+)?)",
+    "TY-%Tm-%Td": r"(?P<modified>\d{4}-\d\d-\d\d)", "TY-%Tm-%Td %TH:%TM": r"(?P<modified>\d{4}-\d\d-\d\d \d\d:\d\d)",
+    "T+": r"(?P<modified>\d{4}-\d\d-\d\d\+[\d:.]+)", "T@": r"(?P<modified>\d+(?:\.\d+)?)",
     "Tc": r"(?P<modified>\S.*?)", "y": r"(?P<modified>\S.*?)", "Y": r"(?P<modified>\d+)", "t": r"(?P<modified>\S.*?)",
     "TF": r"(?P<modified>\d{4}-\d\d-\d\d)", "TT": r"[\d:.]+", "TH:%TM": r"\d\d:\d\d", "TH:%TM:%TS": r"[\d:.]+",
     "m": r"(?P<mode>\d+)", "a": r"(?P<mode>\d+)", "u": r"(?P<owner>\S+)", "U": r"(?P<owner>\S+)", "l": r"\S*",

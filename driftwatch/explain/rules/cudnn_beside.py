@@ -16,7 +16,7 @@ from driftwatch.explain.terms import before_unknown, pip, term
 
 _ON_DISK = "cudnn/on_disk"
 _SAYS = re.compile(r"cudnn", re.IGNORECASE)
-_OF_FILE = re.compile(r"libcudnn\S*\.so\.(\d+\.\d+)\.\d+")
+_OF_FILE = re.compile(r"libcudnn\S*?\.so\.(\d+\.\d+)\.\d+")
 _OF_PACKAGE = re.compile(r"(?:os_packages|os_packages_other)/(?:lib)?cudnn\d[^/]*(?:/version)?")
 _WHEEL = re.compile(r"packages/nvidia-cudnn-cu\d+/version")
 _RELEASE = re.compile(r"\d+\.\d+")
@@ -34,8 +34,8 @@ def weigh(case: Case) -> Iterator[Finding]:
 def _of_system(case: Case, side: SideName) -> dict[str, str]:
     """Return the release of the system's cuDNN by the facts that tell it."""
     files = case.value(side, _ON_DISK)
-    found = [_OF_FILE.search(one) for one in files if isinstance(one, str)] if isinstance(files, list) else []
-    told = {_ON_DISK: match[1] for match in found if match}
+    found = _OF_FILE.search("\n".join(map(str, files))) if isinstance(files, list) else None
+    told = {_ON_DISK: found[1]} if found else {}
     for top in ("os_packages", "os_packages_other"):
         told.update({path: release[0] for path, value in case.below(side, top) if _OF_PACKAGE.fullmatch(path) and (release := _RELEASE.match(str(value)))})
     return told
