@@ -10,11 +10,12 @@ Each fact is made the line of JSON that a probe's child writes; none is printed,
 from __future__ import annotations
 
 import gc
+
+gc.disable()  # as stage 0 does, before it imports anything else
+
 import json
 import os
 import sys
-
-gc.disable()  # as stage 0 does
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120  # pathlib would count as the agent's cost
 

@@ -5,10 +5,10 @@ that many bytes, and the file's size in bytes; what makes no sense, or ends befo
 """
 from __future__ import annotations
 
-import hashlib
 import struct
 
 from .probe import Unreadable
+from .sha256 import sha256
 from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Regex, Sequence, Set, Tuple
 
 Read = Callable[[int, int], bytes]
@@ -148,7 +148,7 @@ def of_torch(names: Iterable[bytes]) -> List[bytes]:
 
 def summary(names: Sequence[bytes]) -> Dict[str, Any]:
     """Return of names their count, the digest of them all, a few, and how many speak of the newer std::string (``cxx11``)."""
-    return {"count": len(names), "sha256": hashlib.sha256(b"\n".join(names)).hexdigest(), "cxx11": sum(b"__cxx11" in name for name in names),
+    return {"count": len(names), "sha256": sha256(b"\n".join(names)).hexdigest(), "cxx11": sum(b"__cxx11" in name for name in names),
             "some": [name.decode("ascii", "replace") for name in names[:SOME]]}
 
 

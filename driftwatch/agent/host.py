@@ -6,11 +6,11 @@ runner can say what a probe that never came back was waiting for.
 """
 from __future__ import annotations
 
-import hashlib
 from types import MappingProxyType
 
 from .probe import Absent, Refusal, Unknown, Unreadable
 from .redact import Redactor
+from .sha256 import sha256
 from .typed import Any, Callable, Dict, Generator, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 MIB = 1 << 20
@@ -113,9 +113,13 @@ class Host:
 
     def head(self, path: str, size: int) -> str:
         """Return at most the first ``size`` bytes of a text file."""
+        return self.head_bytes(path, size).decode("utf-8", "surrogateescape")
+
+    def head_bytes(self, path: str, size: int) -> bytes:
+        """Return at most the first ``size`` bytes of a regular file."""
         self.asking("read " + path)
         data: bytes = self.root.read(path, size)
-        return data.decode("utf-8", "surrogateescape")
+        return data
 
     def tail(self, path: str, size: int) -> str:
         """Return at most the last ``size`` bytes of a text file."""
@@ -321,4 +325,4 @@ class Host:
 
 def sha256_of(data: bytes) -> str:
     """Return the hexadecimal SHA-256 of some bytes."""
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()

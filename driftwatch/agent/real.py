@@ -6,16 +6,15 @@ for a file that is hashed (O_NOFOLLOW): its digest is never that of another one.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
 import time
 from operator import itemgetter
 
-from . import bounded
-from .host import Answer, Digest, Ran, Space, Stat
+from .host import MIB, Answer, Digest, Ran, Space, Stat
 from .probe import Absent, Denied, Refusal, Unknown, Unreadable, refusal
+from .sha256 import sha256
 from .typed import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 CHUNK = 1 << 20
@@ -62,7 +61,7 @@ class RealRoot:
 
     def read_apart(self, path: str, limit: int, deadline_s: float) -> bytes:
         """Return a file's bytes, opened and read in a child that is given up after ``deadline_s``."""
-        told = bounded.apart(lambda: self._told(path, limit), deadline_s, path)
+        told = _apart(lambda: self._told(path, limit), deadline_s, path)
         if told[:1] != b"+":
             number = int(told[1:] or errno.EIO)
             refuse(path, OSError(number, os.strerror(number)))
@@ -85,7 +84,7 @@ class RealRoot:
     def apart(self, question: Any, deadline_s: float, what: str) -> Tuple[Any, float]:
         """Return the JSON value that a question gave in a child of its own, and the seconds it took."""
         begun = time.monotonic()
-        told = bounded.apart(lambda: _answered(question, lambda: time.monotonic() > begun + LATE * deadline_s), deadline_s, what)
+        told = _apart(lambda: _answered(question, lambda: time.monotonic() > begun + LATE * deadline_s), deadline_s, what)
         if not told:
             raise Unreadable("%s: the child that looked there ended without an answer" % what)
         status, value = json.loads(told.decode("ascii"))
@@ -179,9 +178,11 @@ class RealRoot:
         except OSError:
             return None
 
-    def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = bounded.CAP) -> Tuple[Ran, str]:
+    def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = MIB) -> Tuple[Ran, str]:
         """Return what a command printed, and a note."""
-        return bounded.run(argv, deadline_s, env, cap)
+        from .bounded import run  # noqa: PLC0415  # who only reads files starts no child
+
+        return run(argv, deadline_s, env, cap)
 
     def environ(self) -> Dict[str, str]:
         """Return our own environment."""
@@ -220,6 +221,12 @@ class RealRoot:
             os.close(descriptor)
             raise Unreadable("%s: not a regular file" % path)
         return descriptor, found
+
+
+def _apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
+    from .bounded import apart  # noqa: PLC0415  # as above
+
+    return apart(question, deadline_s, what)
 
 
 def _answered(question: Any, is_late: Any) -> bytes:
@@ -270,17 +277,17 @@ def _stat(found: os.stat_result) -> Stat:
 
 def _read_up_to(descriptor: int, limit: int, path: str, size: int = 0) -> bytes:
     """Return at most ``limit`` bytes. A first piece as long as the file is the file; what tells no size (/proc) is read until nothing comes."""
-    pieces = []
+    pieces: List[bytes] = []
     left = limit
     try:
         while left > 0:
             piece = os.read(descriptor, min(left, CHUNK))
+            if not pieces and len(piece) in (size, limit):
+                return piece
             if not piece:
                 break
             pieces.append(piece)
             left -= len(piece)
-            if len(piece) == size:
-                break
     except OSError as failed:
         refuse("%s at byte %d" % (path, limit - left), failed)
     return b"".join(pieces)
@@ -297,7 +304,7 @@ def _hash(descriptor: int, expected: int, path: str) -> Tuple[str, int]:
     """Return the digest and the count of bytes; never more than ``expected`` + 1 MiB, so that an endless file ends."""
     try:
         first = os.read(descriptor, min(expected + 1, CHUNK))
-        digest = hashlib.sha256(first)
+        digest = sha256(first)
         size = len(first)
         if size <= expected and (size < expected or expected >= CHUNK):
             size = _hash_rest(descriptor, digest, size, expected)

@@ -5,7 +5,6 @@ that hung is TimedOut at once, and any other that is missing is Absent. An archi
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import tarfile
@@ -13,6 +12,7 @@ import zipfile
 
 from .host import Digest, Ran, Space, Stat
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
+from .sha256 import sha256
 from .typed import Any, Dict, List, NoReturn, Optional, Tuple
 
 LINK_LIMIT = 40
@@ -315,7 +315,7 @@ class RecordedRoot:
         data = self.tree.read(self._file(path))
         if len(data) > limit:
             raise Unreadable("%s: too large, not hashed: %d bytes" % (path, len(data)))
-        return Digest(hashlib.sha256(data).hexdigest(), len(data), None, None)
+        return Digest(sha256(data).hexdigest(), len(data), None, None)
 
     def mate(self, _answer: Any) -> None:
         """Return none: what was recorded is read by one."""

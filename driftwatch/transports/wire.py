@@ -24,8 +24,9 @@ NOISE_KEPT_BYTES = 4096
 STAGE0 = """\
 import sys
 sys.path[:] = filter(None, sys.path)
-import gc, json, os, signal, zlib
+import gc
 gc.disable()
+import json, os, signal, zlib
 nonce, mark, ready, old, folder, memory = sys.argv[1:]
 young = sys.version_info >= (3, 8)
 hello = dict(frame=ready if young else old, python=sys.version.split()[0], path=sys.executable)

@@ -29,7 +29,7 @@ from ..dist_metadata import (
     metadata_paths,
     natural,
     parse_direct_url,
-    parse_metadata,
+    parse_fields,
 )
 from ..host import Digest, Host, Ran, Target
 from ..moments import iso
@@ -122,11 +122,11 @@ def _read(host: Host, folder: Folder) -> Reading:
 def _metadata(host: Host, folder: Folder) -> Any:
     if folder.kind == "egg-link":
         return Unknown("error", "an egg-link: its metadata lies in the source tree")
-    texts = (host.attempt(metadata_head, host, path) for path in metadata_paths(folder))
-    text = next((one for one in texts if one is not None), None)
-    if text is None:
-        return Unknown("error", "%s: no such file" % base_name(metadata_paths(folder)[0]))
-    return text if isinstance(text, Unknown) else host.attempt(parse_metadata, text)
+    for path in metadata_paths(folder):
+        text = host.attempt(metadata_head, host, path)
+        if text is not None:
+            return host.attempt(parse_fields, text) if type(text) is str else text
+    return Unknown("error", "%s: no such file" % base_name(metadata_paths(folder)[0]))
 
 
 def _chosen(readings: List[Reading]) -> Tuple[str, Reading, List[Reading]]:
@@ -192,8 +192,8 @@ def _installed_by(host: Host, top: str, folder: Folder) -> Iterator[Fact]:
 def _leftovers(host: Host, top: str, site: str, names: List[str]) -> Iterator[Fact]:
     for name in names:
         if name.startswith("~"):
-            text = host.attempt(host.head, "%s/%s/METADATA" % (site, name), HEAD_BYTES)
-            found = host.attempt(parse_metadata, text) if isinstance(text, str) else None
+            text = host.attempt(metadata_head, host, "%s/%s/METADATA" % (site, name))
+            found = host.attempt(parse_fields, text) if isinstance(text, str) else None
             was = "%s %s" % (found.name, found.version) if isinstance(found, Metadata) else ""
             yield top + fact_path("leftovers", name), {"location": site, "was": was}
 
