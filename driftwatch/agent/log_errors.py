@@ -52,6 +52,7 @@ _WRAPPER = Regex(
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop|Ninja build failed|Error building extension|ninja: build stopped", re.IGNORECASE)
+_ADVICE = Regex(r"[Pp]lease (?:re)?install|\bpip3? install\b")  # what an import failed of stands in the error before it
 _ARGUMENTS = Regex(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
 _NEVER_SERVED = Regex("warmup error")  # SGLang listens before it asks itself for the first time
 _IDLE = Regex(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends
@@ -169,7 +170,7 @@ def _candidates(text: str, progressed: int) -> Tuple[List[_Candidate], List[str]
 
 
 def _weight(raw: str, line: str) -> float:
-    """Return how telling a line is: 3 names its kind, 2.5 a hang (often only what follows another failure), 2 an exception, 1 a wrapper, 0 no error."""
+    """Return how telling a line is: 3 names its kind, 2.5 a hang (often what follows another failure) or advice, 2 an exception, 1 a wrapper, 0 no error."""
     is_exception = _EXCEPTION.match(line) is not None or _ABRUPT.match(line) is not None
     if not is_exception and _ARGUMENTS.search(raw):
         return 0.0
@@ -179,5 +180,5 @@ def _weight(raw: str, line: str) -> float:
         return 1.0
     kind = kind_of(line)
     if kind:
-        return 2.5 if kind == "hang" else 3.0
+        return 2.5 if kind == "hang" or (kind == "import-error" and _ADVICE.search(line)) else 3.0
     return EXCEPTION if is_exception or _ERRNO.search(line) else 0.5

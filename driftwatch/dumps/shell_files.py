@@ -10,7 +10,7 @@ PATH is as printed, with ``~`` for the home folder wherever the text tells which
 | files/PATH/file_system | kind and mount point of where a path lies, as ``df`` tells them |
 | caches/NAME/{path, entries, files, size, bytes, oldest, newest} | of a known cache: triton, torchinductor, flashinfer … ; oldest and newest are of its files |
 | folders/PATH/… | the same of any other folder |
-| folders/PATH/listed_to (volatile) | the last name of a sorted ``ls -l`` of one folder: all names up to it were shown, also where the paste ends there |
+| folders/PATH/listed_to (volatile) | the last name of a sorted ``ls -l`` of one folder, or (PATH ends in ``*``) of what begins alike: all up to it were shown |
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ def read_ls(command: Simple, lines: Sequence[str]) -> Told:
 
 def _range(command: Simple, folder: str, names: Sequence[str]) -> dict[str, Any]:
     """Return up to which name a listing of one folder shows all, where it is sorted by name, in the C locale or in one that sorts by letters."""
-    is_one = len(command.operands) < 2 and not command.has(*_OTHERWISE) and not re.search(r"[*?\[]", folder) and not command.pipes
-    shown = [name for name in names if name not in (".", "..")]
+    is_pattern = re.fullmatch(r"[^*?\[]+/[^*?\[/]*\*", folder) is not None
+    is_one = len(command.operands) < 2 and not command.has(*_OTHERWISE) and (is_pattern or not re.search(r"[*?\[]", folder)) and not command.pipes
+    shown = [name.rpartition("/")[2] if is_pattern else name for name in names if name not in (".", "..")]
     letters = [re.sub(r"[^a-z0-9]", "", name.lower()) for name in shown]
     is_sorted = shown == sorted(shown) or letters == sorted(letters)
     path = fact_path("folders", shortened(folder.rstrip("/") or "/", command))

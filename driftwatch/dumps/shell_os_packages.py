@@ -5,6 +5,7 @@ Tells of the rows that are shown and of no other.
 | path | what |
 |---|---|
 | os_packages/NAME/version | as the collector of the same name tells it |
+| os_packages_listed/{to, like} (volatile) | the last name of a list in order, and the words of which each ``grep`` asked for one: what it passes over is absent |
 """
 
 from __future__ import annotations
@@ -25,22 +26,48 @@ _RPM = re.compile(r"(?P<state>)(?P<name>[A-Za-z0-9][\w.+-]{1,100}?)-(?P<version>
 _PAIR = re.compile(r"(?P<state>)(?P<name>[a-z0-9][\w.+-]{1,100})(?::\w+|/[\w.,-]+)?\s+(?P<version>(?:\d+:)?\d\S*)\s*\Z")
 FILTERS = frozenset(("awk", "cut"))
 _MOST = 4000
+_LEAST_ROWS = 2
+VOLATILE = ("os_packages_listed/*",)
 
 
 def _reader(rows: Sequence[re.Pattern[str]], other: re.Pattern[str]) -> Callable[[Simple, Sequence[str]], Told]:
-    def read(_: Simple, lines: Sequence[str]) -> Told:
+    def read(command: Simple, lines: Sequence[str]) -> Told:
         facts: dict[str, Any] = {}
+        names: list[str] = []
         used = 0
         for line in lines[:_MOST]:
             found = next((found for row in rows if (found := row.match(line))), None)
             if found is None and not other.match(line):
                 break
             used += 1
+            names += [found["name"]] if found else []
             if found and found["state"][:1] in ("", "i") and not found["state"].startswith("iU"):
                 facts[fact_path("os_packages", found["name"], "version")] = found["version"]
-        return Told(used if facts else 0, facts)
+        return Told(used if facts else 0, {**facts, **_range(command, names)} if facts else {})
 
     return read
+
+
+def _range(command: Simple, names: Sequence[str]) -> dict[str, Any]:
+    """Return how far a list of all packages, perhaps of those that hold certain words, shows every name."""
+    asked = [word for word in command.operands if word not in ("-l", "list", "-qa")]
+    formats = [word for word in asked if "$" in word or "%" in word]
+    like = [_words(stage) for stage in command.pipes]
+    if len(asked) > len(formats) or None in like or list(names) != sorted(names) or len(names) < _LEAST_ROWS:
+        return {}
+    return {"os_packages_listed/to": names[-1], "os_packages_listed/like": [words for words in like if words]}
+
+
+def _words(stage: Sequence[str]) -> list[str] | None:
+    """Return the words of which a filter leaves rows that hold one, none where it leaves all; None for a filter that cuts otherwise."""
+    options = [word for word in stage[1:] if word.startswith("-")]
+    patterns = [word for word in stage[1:] if not word.startswith("-")]
+    if stage[0] in ("sort", "cat", "less", "awk", "cut", "column"):
+        return []
+    if stage[0] not in ("grep", "egrep") or any(set(one) - set("-Ei") for one in options) or len(patterns) != 1:
+        return None
+    words = patterns[0].replace("\\|", "|").split("|")
+    return [word.lower() for word in words] if all(re.fullmatch(r"[\w+-]+", word) for word in words) else None
 
 
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({

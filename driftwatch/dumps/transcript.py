@@ -34,6 +34,7 @@ _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyTy
     "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
     "python": read_python, "python3": read_python,
 })
+_VOLATILE = (*shell_files.VOLATILE, *shell_os_packages.VOLATILE, *shell_system.VOLATILE)
 _OURS = (KNOWN, OF_PROCESS)
 _SILENT = frozenset(
     ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
@@ -44,6 +45,7 @@ _FOREIGN = re.compile(
     r"|python[\d.]* (?:-m (?:sglang|vllm|torch|flashinfer|pip|transformers)|\S*(?:collect_env|check_env|launch_server|api_server)\b))")
 _CARRIERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "oc", "ssh", "srun"))  # they run what stands behind, in a container or elsewhere
 _MOST_BEFORE = 10
+_MOST_SKIPPED = 20
 _COUNTING = frozenset(("ls", "find"))
 _PYTHON = re.compile(r"\s{0,4}>>> (\S.*)\Z")
 _ONE_LINER = re.compile(r"\s{0,8}python[\d.]{0,6}(?:\.exe)? -c [\"']")
@@ -185,14 +187,25 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
         return [printed(echoed(shown.prompt.text), lines)]
     told: list[Told] = []
     at = 0
+    before: Simple | None = None  # whose output nobody reads
     for one in shown.commands:
         found = _one(one, lines[at:])
+        skipped = _skipped(one, lines[at:]) if before is not None and not found.used else 0
+        if before is not None and skipped:
+            told.append(read_any(before, lines[at:at + skipped]))
+            found = _one(one, lines[at + skipped:])
         told.append(found)
-        at += found.used
+        at += skipped + found.used
+        before = one if not found.used and one.program not in _SILENT else None if found.used else before
     is_unread = not any(one.used or one.tells_if_whole for one in told)
     if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
     return [*told, Told(0, existence(shown.commands, lines))]
+
+
+def _skipped(command: Simple, lines: Sequence[str]) -> int:
+    """Return how many lines of the command before stand above a command's own, 0 where none of the next is its own."""
+    return next((at for at in range(1, min(len(lines), _MOST_SKIPPED)) if _one(command, lines[at:]).used), 0)
 
 
 def _one(command: Simple, lines: Sequence[str]) -> Told:
@@ -224,7 +237,7 @@ def parse(text: str) -> Parsed:
             facts.update({**told.facts, **(told.if_whole if has_ended else {})})
             tells += [*told.tells, *(told.tells_if_whole if has_ended else ())]
     names = {host for host in hosts if host}
-    return Parsed(facts, tells=tuple(tells), host=names.pop() if len(names) == 1 else None, volatile=(*shell_files.VOLATILE, *shell_system.VOLATILE))
+    return Parsed(facts, tells=tuple(tells), host=names.pop() if len(names) == 1 else None, volatile=_VOLATILE)
 
 
 FORMAT = Format(

@@ -42,7 +42,8 @@ _CODES = (  # error codes and words of a library that stand in errors of others
     (r"tokenizers", r"data did not match any variant of untagged enum|\bPreTokenizer\w*"), (r"bitsandbytes", r"\bbnb\b|\bLinear(?:8bitLt|4bit)\b"),
     (r"safetensors", r"\bSafetensorError\b|MetadataIncompleteBuffer|HeaderTooLarge"),
     (r"peft", r"\bPeft\w+|\bLora(?:Config|Model)\b"),
-    (r"huggingface-hub", r"\bHf\w+Error\b|\bHFValidationError\b|\b(?:LocalEntry|Repository|Revision)NotFoundError\b|\bhf_hub_\w+"),
+    (r"huggingface-hub", r"\bHf\w+Error\b|\bHFValidationError\b|\b(?:LocalEntry|Repository|Revision)NotFoundError\b|\bhf_hub_\w+|/(?:blobs|snapshots)/[\w.-]+"),
+    (r"transformers", r"/blobs/[\w.-]+\.py\b|\btransformers_modules\b"),
     (r"torchao", r"\bAffineQuantizedTensor\w*"), (r"ray", r"\braylet\b|\bRay\w+Error\b|\bGcs\w+\b"), (r"gguf", r"\bGGUF\w*"),
     (r"mooncake-transfer-engine.*", r"\bTransferEngine\b"), (r"nixl.*", r"\bNIXL\w*|\bnixl_?[aA]gent"), (r"apache-tvm-ffi", r"\bTVMError\b|\btvm[._]ffi\b"),
 )

@@ -11,6 +11,7 @@ _OF_SYSTEM = re.compile(
     r"|outgoing traffic has been disabled|couldn't connect to|LocalEntryNotFoundError|is not a valid model identifier|OfflineModeIsEnabled")
 _PATH = re.compile(r"(?<![\w.])/[\w./+@-]+")
 LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
+_LACKED_NAME = re.compile(r"(cannot import name) ['\"]\w+['\"](?= from)")  # of a module's own, which may be called like a distribution
 _NO_MODULE = re.compile(r"No module named ['\"]?(\w+)")
 _REPORTED_BY = re.compile(r"\btorch\.(?:cuda\.|distributed\.)?(?:AcceleratorError|OutOfMemoryError|Dist\w+Error)")
 _ASKED_BY = re.compile(r"^(?:\w+\.)+\w+(?=:)", re.MULTILINE)
@@ -44,8 +45,8 @@ def is_of_system(text: str) -> bool:
 
 
 def without_noise(text: str) -> str:
-    """Return an error text without what names no culprit: paths and askers where the system refused, torch's classes for faults of a device."""
-    text = _REPORTED_BY.sub("", text)
+    """Return an error text without what names no culprit: paths and askers where the system refused, torch's classes for faults of a device, missing names."""
+    text = _LACKED_NAME.sub(r"\1", _REPORTED_BY.sub("", text))
     return _ASKED_BY.sub("", _PATH.sub("", text)) if is_of_system(text) else text
 
 

@@ -51,7 +51,11 @@ _PACKAGES = _table(
         gradio.* datasets evaluate rouge.* nltk wandb tensorboard.* typer rich.* click""",
 )
 _LEAST_ABBREVIATED = 6
-_PYTHON_ERROR = re.compile(r"\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b")
+_REFUSES = (
+    r"(?:Assertion|Value|NotImplemented|Runtime)Error\W.{0,160}(?:not (?:yet )?(?:supported|compatible|implemented|allowed) (?:in|with|for|when|by|on)\b"
+    r"|incompatible with|mutually exclusive|cannot be used (?:with|together))")
+_REFUSES_SETTINGS = re.compile(_REFUSES)
+_PYTHON_ERROR = re.compile(r"\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b|" + _REFUSES)
 _NATIVE_FAULT = re.compile(r"CUDA error|illegal (?:memory|instruction)|Segmentation fault|Bus error|core dumped|SIGSEGV|misaligned address|device-side assert")
 _COMPANIONS = (  # what moves with the first name and cannot be put back alone
     ("torch", r"torchvision|torchaudio|triton|xformers|pytorch-triton.*|nvidia-(?!nccl|nvshmem|cutlass|ml-py|modelopt|cudnn-frontend).*|sympy"),
@@ -81,9 +85,9 @@ _ARGUMENTS = _table(
     collective="""
         (tp|pp|dp|ep)_size (tensor|pipeline|data)_parallel_size enable_dp_attention disable_custom_all_reduce enable_mscclpp enable_nccl_nvls nnodes
         node_rank enable_p2p_check moe_a2a_backend .*all_?reduce.* .*expert_parallel.* distributed_executor_backend deepep_mode""",
-    speed="""
+    speed=r"""
         .*_backend disable_overlap_schedule enable_mixed_chunk enable_two_batch_overlap speculative_.* disable_radix_cache enable_prefix_caching schedule_.*
-        num_continuous_decode_steps enable_torch_compile torch_compile_.* compilation_config optimization_level disable_flashinfer_autotune numa_.*
+        num_\w*_steps enable_torch_compile torch_compile_.* compilation_config optimization_level disable_flashinfer_autotune numa_.*
         enable_deterministic_inference stream_interval .*chunked_prefill.*""",
 )
 _VARIABLES = _table(
@@ -154,6 +158,11 @@ def is_off_level(text: str, name: str) -> bool:
     """Tell whether an error is of the other level than a package: raised by Python code where the package is native, or a native fault where it is not."""
     is_native = package_family(name) in GPU_STACK
     return (is_native and _PYTHON_ERROR.search(text) is not None) or (not is_native and _NATIVE_FAULT.search(text) is not None)
+
+
+def refuses_settings(text: str) -> bool:
+    """Tell whether an error says that one way of working does not go with another: what was asked for, not what was installed."""
+    return _REFUSES_SETTINGS.search(text) is not None
 
 
 def argument_family(name: str) -> str:

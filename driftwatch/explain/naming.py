@@ -14,6 +14,8 @@ _LEAST = 4  # a shorter core of a name, such as "ray" or "py", is found in any t
 _PLAIN = re.compile("true|false|none|auto|null|default|info|warn|debug|error|model|data|server|memory|cuda|cache|local|host|kernel|value|size")
 _GENERAL = re.compile(
     r"enable|disable|static|backend|default|server|memory|graph|tokens|requests?|length|prefill|decode|model|cache|batch|params?|config|steps")
+_AGAINST = r"(?: \w+){0,2}\s?(?:==|!=|<|>|vs\.?|instead of|but (?:got|found|is)|, (?:but )?(?:got|expected)|\band\b)\s?(?:\w+ )?"
+_LONGEST_VALUE = 4000
 _SHORT = re.compile(r"[a-z]{2}\d")
 _FRAME = re.compile(
     r"(?:(?:site-packages|dist-packages|sgl-workspace|\.\.\.)/(?:[\w.-]+/python/)?|File \"(?=\w[\w-]*/))([\w.-]+?)(?:/|\.py\b|\.(?:cpython|abi3)\S*\.so)")
@@ -36,6 +38,20 @@ def names_value(text: str, value: object) -> bool:
         return False
     flat = _small(text)
     return any(word in flat and re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", flat) for word in _telling(value))
+
+
+def quotes_both(text: str, one: object, other: object) -> bool:
+    """Tell whether a text sets a value of one side against that of the other, ``size 7==9`` or ``expected 16 but got 8``; of JSON objects, of any part."""
+    pairs = ((re.escape(first), re.escape(second)) for first, second in _parts_that_differ(one, other))
+    return any(re.search(rf"(?<![\w.]){first}{_AGAINST}{second}(?![\w.])|(?<![\w.]){second}{_AGAINST}{first}(?![\w.])", text) for first, second in pairs)
+
+
+def _parts_that_differ(one: object, other: object) -> list[tuple[str, str]]:
+    """Return the words of two values, of a list or of JSON perhaps, that differ place by place; none where they are not as many."""
+    if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
+        return []
+    first, second = (re.split(r"[^\w./-]+", str(value)[:_LONGEST_VALUE]) for value in (one, other))
+    return [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1] and all(pair)] if len(first) == len(second) else []
 
 
 def names_path(text: str, value: object) -> bool:

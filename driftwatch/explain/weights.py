@@ -88,7 +88,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "baseline": {"doubtful baseline": -2.0, "before unknown": -1.2, "open": 0.0},
     # what the error says: the one that raises is often the victim of what it needs
     "error text": {
-        "named in the error": 1.8, "value named": 1.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4, "lacks its symbol": 1.4,
+        "named in the error": 1.8, "value named": 1.2, "both values named": 2.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4,
+        "lacks its symbol": 1.4, "refusal of settings": 0.8,
         "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
         "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
     },

@@ -339,3 +339,24 @@ def test_files_of_a_compile_cache_tell_its_age_also_where_each_is_named(folder, 
 def test_files_of_a_cache_of_downloads_tell_no_age_of_it():
     found = told("find ~/.cache/huggingface/hub -printf '%TY-%Tm-%Td %p\\n'", "2026-07-21 /root/.cache/huggingface/hub/a")
     assert not [path for path in found if path.endswith("/oldest")]
+
+
+def test_output_of_an_unknown_command_before_a_known_one_of_the_same_line_is_passed_by():
+    found = told("cat ~/m/refs/main; cd ~/m && sha256sum config.json", "3865e12a", f"{SHA}  config.json")
+    assert (found["files/config.json/sha256"], found["transcript/cat ~%2Fm%2Frefs%2Fmain/3865e12a"]) == (SHA, True)
+
+
+def test_a_sorted_listing_by_a_pattern_tells_how_far_it_shows_all():
+    row = "lrwxrwxrwx 1 root root 12 Apr  1 08:12 /usr/lib/{} -> x"
+    found = told("ls -l /usr/lib/libcuda.so*", row.format("libcuda.so.1"), row.format("libcuda.so.535"))
+    assert found["folders/%2Fusr%2Flib%2Flibcuda.so*/listed_to"] == "libcuda.so.535"
+
+
+@pytest.mark.parametrize(("command", "listed"), [
+    ("dpkg-query -W -f '${Package} ${Version}\\n' | grep -E 'ibverbs|curl'", ("libibverbs1", [["ibverbs", "curl"]])),
+    ("dpkg-query -W", ("libibverbs1", [])),
+    ("dpkg-query -W | grep -v lib", (None, None)), ("dpkg-query -W | head -2", (None, None)), ("dpkg-query -W curl libibverbs1", (None, None)),
+])
+def test_a_list_of_packages_in_order_tells_how_far_it_shows_all(command, listed):
+    found = told(command, "curl 7.81.0-1", "libibverbs1 39.0-1")
+    assert (found.get("os_packages_listed/to"), found.get("os_packages_listed/like")) == listed

@@ -133,3 +133,53 @@ def test_a_package_whose_name_no_answer_came_for_is_not_blamed_for_being_gone():
     bad = snapshot({"packages/openai/version": unknown("timeout")})
     error = Symptom("startup-crash", "ModuleNotFoundError: No module named 'openai'")
     assert suspect(told(snapshot(package("openai", "1.69.0")), bad, error), "package", "openai") is None
+
+
+@pytest.mark.parametrize(("error", "first"), [
+    ("AssertionError: expected size 7==9, stride 5120==5120 at dim=0", "speculative_config"),
+    ("RuntimeError: expected 7 tokens but got 9", "speculative_config"),
+    ("AssertionError: step 79 of 97", None),
+])
+def test_an_argument_whose_values_the_error_sets_against_each_other_is_the_first(error, first):
+    sides = [snapshot({"servers/vllm/args/gpu_memory_utilization": part, "servers/vllm/args/speculative_config": f"{{method:dflash,tokens:{tokens}}}"})
+             for part, tokens in ((0.9, 7), (0.88, 9))]
+    found = told(*sides, Symptom("startup-crash", error)).suspects
+    alone = found[0].subject.name if found[0].confidence > found[1].confidence else None
+    assert alone in {first, "gpu_memory_utilization" if first is None else first}
+    says = [term.says for one in found if one.subject.name == "speculative_config" for term in one.because]
+    assert any("sets its old value against its new one" in one for one in says) is (first is not None)
+
+
+def test_a_variable_is_of_the_error_that_speaks_of_what_it_steers():
+    good, bad = snapshot(package("transformers", "4.56.2")), snapshot({**package("transformers", "4.57.1"), "env/VLLM_USE_FLASHINFER_SAMPLER": "1"})
+    found = told(good, bad, Symptom("startup-crash", "RuntimeError: FlashInfer requires GPUs with sm75 or higher"))
+    assert found.suspects[0].subject.name == "VLLM_USE_FLASHINFER_SAMPLER"
+
+
+def test_a_name_that_a_module_lacks_is_no_distribution_of_that_name():
+    good = snapshot({**package("setuptools", "69.5.1"), **package("packaging", "24.0")})
+    bad = snapshot({**package("setuptools", "70.1.0"), **package("packaging", "24.1")})
+    found = told(good, bad, Symptom("import-error", "ImportError: cannot import name 'packaging' from 'pkg_resources'"))
+    assert found.suspects[0].subject.name == "setuptools"
+    assert found.suspects[0].confidence > found.suspects[1].confidence
+
+
+def test_advice_to_install_does_not_hide_what_could_not_be_loaded():
+    text = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory\nImportError: Please install sglang first: pip install sglang\n"
+    assert classify(text).signature.startswith("ImportError: libnvrtc.so.12")
+
+
+@pytest.mark.parametrize(("error", "says"), [
+    ("AssertionError('Logits Processors are not supported in multi-step decoding')", True), ("RuntimeError: CUDA error: an illegal memory access", False)])
+def test_an_error_that_refuses_settings_is_of_an_argument_before_a_native_library(error, says):
+    good, bad = snapshot(package("nvidia-nvjitlink-cu12", "12.6.68")), snapshot(package("nvidia-nvjitlink-cu12", "12.6.77"))
+    good, bad = (snapshot({**side.facts, "servers/vllm/args/num_scheduler_steps": steps}) for side, steps in ((good, 1), (bad, 8)))
+    found = told(good, bad, Symptom("runtime-crash", error)).suspects
+    assert found[0].subject.name == "num_scheduler_steps"
+    assert any("does not go with another" in term.says for term in found[0].because) is says
+
+
+def test_a_file_that_is_missed_among_a_hubs_blobs_is_of_those_who_read_them():
+    sides = [snapshot({**package("transformers", one), **package("xgrammar", one), **package("llguidance", one)}) for one in ("5.9.0", "5.12.1")]
+    error = Symptom("startup-crash", "FileNotFoundError: [Errno 2] No such file or directory: '.../blobs/media_utils.py'")
+    assert told(*sides, error).suspects[0].subject.name == "transformers"

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from driftwatch.explain.words import TIMES
+from driftwatch.model import ProbeResult
 from tests.explain.below import cards, host, symptom
-from tests.explain.cases import suspect, told, unknown
+from tests.explain.cases import snapshot, suspect, told, unknown
 
 NO_FILES = "OSError: [Errno 24] Too many open files"
 NO_SHM = "include/shm.h:28 NCCL WARN Call to posix_fallocate failed: No space left on device"
@@ -195,3 +198,14 @@ def test_a_cold_cache_is_no_cause_where_the_kernel_killed_for_want_of_memory():
     bad = host({**facts, "system/memory/Cached_kib": 17 << 20, "kernel_log/oom_kill": {"count": 1, "lines": ["Killed process 9 (ollama)"]}})
     found = told(good, bad, symptom("startup-crash", "timed out waiting for llama runner to start")).suspects
     assert "mount" not in [one.subject.kind for one in found]
+
+
+NET = {"os_packages/libibverbs1/version": "39.0-1", "os_packages/zlib1g/version": "1.2"}
+CURL = {"os_packages/curl/version": "7.81", "os_packages_listed/like": [["ibverbs", "curl"]], "os_packages_listed/to": "openssh-client"}
+
+
+@pytest.mark.parametrize(("listed", "is_blamed"), [(CURL, True), ({**CURL, "os_packages_listed/to": "curl"}, False), ({"os_packages/curl/version": "7"}, False)])
+def test_a_package_of_the_wire_that_an_ordered_list_passes_over_is_gone(listed, is_blamed):
+    good, bad = (replace(snapshot(facts), probes={"transcript": ProbeResult("ok")}) for facts in ({**NET, **CURL}, listed))
+    found = suspect(told(good, bad, symptom("slow")), "network", "libibverbs1")
+    assert (found is not None) is is_blamed

@@ -14,7 +14,7 @@ from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.error_words import variable_fits
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
 from driftwatch.explain.families import is_workaround, variable_family
-from driftwatch.explain.naming import names_path, names_value, names_variable
+from driftwatch.explain.naming import code_of, names_path, names_value, names_variable
 from driftwatch.explain.pairs import values
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
@@ -139,17 +139,32 @@ def _terms(case: Case, change: Change, name: str) -> Iterator[Term]:
         yield term("option came or went", f"options of it came or went: {show(', '.join(options))}", facts)
     if family == "devices" and _are_as_many(*values(change)):
         yield term("as many devices", "as many devices on both sides, each by an id of its own", facts)
+    yield from _said(case, change, name, family)
+    if fits and name.lower() == "http_proxy":
+        yield term("asks itself", "a server asks itself by plain HTTP", facts)
+    yield from _against(case, change, name)
+    yield from _whose(case, change)
+
+
+def _said(case: Case, change: Change, name: str, family: str) -> Iterator[Term]:
+    """Yield the most telling thing that the error says of a variable, if any."""
+    facts = (change.path,)
     value = change.bad.value if isinstance(change.bad, Known) else None
     if names_variable(case.text, name):
         yield term("named in the error", "the error text names it", facts)
     elif family != "harmless" and names_value(case.text, value) and not _is_of_named(case, value):
         yield term("path named" if names_path(case.text, value) else "value named", "the error text names its new value", facts)
-    elif fits:
+    elif variable_fits(case.text, name):
         yield term("words of its work", "the error speaks of the work that it steers", facts)
-    if fits and name.lower() == "http_proxy":
-        yield term("asks itself", "a server asks itself by plain HTTP", facts)
-    yield from _against(case, change, name)
-    yield from _whose(case, change)
+    elif family == "framework" and not _named(case) and (word := code_of(case.text, _steered(name), None)):
+        yield term("words of its work", f"the error speaks of what it steers: {word}", facts)
+    elif family == "framework" and (code := code_of(case.trace, _steered(name), None)):
+        yield term("in the traceback", f"the traceback goes through the code that it steers: {code}", facts)
+
+
+def _steered(name: str) -> str:
+    """Return a variable's name without whose it is: ``USE_FLASHINFER_SAMPLER`` of ``VLLM_USE_FLASHINFER_SAMPLER``."""
+    return name.partition("_")[2]
 
 
 def _against(case: Case, change: Change, name: str) -> Iterator[Term]:
@@ -167,8 +182,12 @@ def _are_as_many(good: Any, bad: Any) -> bool:
 
 def _is_of_named(case: Case, value: Any) -> bool:
     """Tell whether a value is, or is part of, that of a moved variable that the error text names: then the text quotes that one's."""
-    named = (change.bad.value for change in case.moved(*GLOBS) if isinstance(change.bad, Known) and names_variable(case.text, change.path.rsplit("/", 1)[1]))
-    return any(isinstance(one, str) and str(value) in one for one in named)
+    return any(isinstance(change.bad, Known) and isinstance(change.bad.value, str) and str(value) in change.bad.value for change in _named(case))
+
+
+def _named(case: Case) -> list[Change]:
+    """Return the moved variables that the error text names."""
+    return [change for change in case.moved(*GLOBS) if names_variable(case.text, change.path.rsplit("/", 1)[1])]
 
 
 def _told(good: Any, bad: Any) -> str:

@@ -9,8 +9,8 @@ from driftwatch.explain import servers
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.command_lines import COMMAND_LINES, moved_options
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
-from driftwatch.explain.families import argument_family
-from driftwatch.explain.naming import code_of, names_argument, names_path, names_value
+from driftwatch.explain.families import argument_family, refuses_settings
+from driftwatch.explain.naming import code_of, names_argument, names_path, names_value, quotes_both
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import mark, term
 from driftwatch.explain.weights import by_class
@@ -54,10 +54,14 @@ def _terms(case: Case, argument: servers.Argument, switch: str) -> Iterator[Term
         yield Term(_GROUP[family], weight, argument.facts, "argument")
     if names_argument(case.text, argument.name):
         yield term("named in the error", "the error text names this argument", argument.facts)
+    elif quotes_both(case.text, argument.good, argument.bad):
+        yield term("both values named", "the error text sets its old value against its new one", argument.facts)
     elif family != "harmless" and names_value(case.text, argument.bad):
         yield term("path named" if names_path(case.text, argument.bad) else "value named", "the error text names its new value", argument.facts)
     elif family != "harmless" and (code := code_of(case.trace, argument.name, argument.bad)):
         yield term("in the traceback", f"the traceback goes through the code that it selects: {code}", argument.facts)
+    elif family != "harmless" and refuses_settings(case.text):
+        yield term("refusal of settings", "the error says that one way of working does not go with another", argument.facts)
     elif family not in ("harmless", "other") and case.klass not in ("oom", "slow") and _is_switch(argument):
         yield term("switched", "it turns a way of working on or off", argument.facts)
     if switch:

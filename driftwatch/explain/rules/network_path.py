@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from driftwatch.explain import os_listing
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family
@@ -12,7 +13,7 @@ from driftwatch.explain.pairs import both, logged_more
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import before_unknown, mark, term
 from driftwatch.explain.transactions import carrier
-from driftwatch.explain.words import listed, moved, number, show
+from driftwatch.explain.words import command, listed, moved, number, show
 
 _TEXT = re.compile(r"NCCL|ibv_|infiniband|RDMA|RoCE|socket|connect|network|timed out|unhandled system error|\bmlx5|\bUCX|gloo", re.IGNORECASE)
 _DOWN = {"operstate": "up", "state": "ACTIVE", "phys_state": "LinkUp"}
@@ -41,6 +42,7 @@ def weigh(case: Case) -> Iterator[Finding]:
         yield _moved(case, names, facts[names[0]], max((terms[name] for name in names), key=lambda found: sum(one.weight for one in found)))
     yield from _settings(case)
     yield from _packages(case)
+    yield from _lost(case)
 
 
 def _moved(case: Case, names: list[str], path: str, found: list[Term]) -> Evidence:
@@ -104,6 +106,21 @@ def _settings(case: Case) -> Iterator[Finding]:
         )
         look = Command("confirm", "cat /etc/nccl.conf ~/.nccl.conf")
         yield Evidence(Subject("nccl", name), terms, Wording("NCCL settings file", name, mark(good, bad), show(good), show(bad), commands=(look,)))
+
+
+def _lost(case: Case) -> Iterator[Finding]:
+    """Yield the packages that the wire is driven with and that are gone since the good side, as one: they go together, and come back together."""
+    removed = [change.path for change in case.moved("os_packages/*/version") if change.kind == "removed"]
+    gone = [path for path in (*removed, *os_listing.gone(case)) if os_package_family(path.split("/")[1]) in ("network", "nccl")]
+    if gone and case.klass in ("slow", "hang"):
+        names = [path.split("/")[1] for path in gone]
+        says = f"{listed(names)} {'was' if len(names) == 1 else 'were'} installed on the good side and not now: collectives go another way without"
+        fits = (term("text fits", "the error text speaks of the network"),) if _TEXT.search(case.text) else ()
+        look = Command("confirm", command(["dpkg", "-l", *names]))
+        again = Command("try", command(["apt-get", "install", *names]), "as root; dnf install on a host with rpm")
+        first = min(names, key=lambda name: (len(name), name))
+        wording = Wording("system package", first, "-", case.value("good", gone[names.index(first)]), None, f"{says}.", commands=(look, again))
+        yield Evidence(Subject("network", first), (term("package gone", says, gone), term("wire moved", "a slower wire is what is left", gone), *fits), wording)
 
 
 def _packages(case: Case) -> Iterator[Finding]:

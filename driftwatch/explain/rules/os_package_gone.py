@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from driftwatch.explain import os_listing
 from driftwatch.explain.case import Case
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
@@ -27,6 +28,7 @@ _COMMAND = re.compile(r"([\w+.-]+): (?:command )?not found|No such file or direc
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield the removed packages of which the error lacks something, as one: they go together, and come back together."""
     gone = [change.path for change in case.moved("os_packages/*/version", "os_packages_other/*") if change.kind == "removed"]
+    gone += os_listing.gone(case)
     lacked = _lacked(case.text)
     named = [path for path in gone if any(_is_of(_name(path), word) for word in lacked)]
     has_failed = _COMPILER.search(case.text) and _FAILED.search(case.text) and not _LINKED.search(case.text)

@@ -38,10 +38,18 @@ def _by_order(case: Case) -> Iterator[Finding]:
     for side, other in (SIDES, SIDES[::-1]):
         for fact, _ in case.below(other, "files"):
             part, what = fact.split("/", 2)[1:]
-            last = case.value(side, f"folders/{part.rpartition('%2F')[0]}/listed_to") if what in ("bytes", "size") else None
+            last = _listed_to(case, side, part) if what in ("bytes", "size", "link") else None
             name = plain(part).rpartition("/")[2]
             if isinstance(last, str) and isinstance(case.side(side).get(fact), Unknown) and name < last and _letters(name) < _letters(last):
                 yield _passed_over(case, other, fact, f"the {side} side's listing of its folder passes over it: it shows all names up to {last}")
+
+
+def _listed_to(case: Case, side: SideName, part: str) -> Any:
+    """Return the last name of a side's sorted listing that a file belongs to: of its folder, or of a pattern such as ``/usr/lib/libcuda.so*``."""
+    whole = case.value(side, f"folders/{part.rpartition('%2F')[0]}/listed_to")
+    patterns = (path.split("/")[1] for path, _ in case.below(side, "folders") if path.endswith("*/listed_to"))
+    fitting = (one for one in patterns if part.startswith(one[:-1]) and "%2F" not in part[len(one) - 1:])
+    return whole if whole is not None else next((case.value(side, f"folders/{one}/listed_to") for one in fitting), None)
 
 
 def _letters(name: str) -> str:
