@@ -18,14 +18,15 @@ _BREAK = re.compile(r"<br ?/?>[ \t]{0,4}(?=\n|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([_*#~])")
 _TYPED_SIGNS = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\uff1a": ": "})  # an editor's quotation marks, a wide colon
 _FENCE = re.compile(r"\s*(?:```|~~~)[`~]*\s*[\w+.-]*\s*\Z")
-_TAG = re.compile(r"</?(?:details|summary|pre|code|br|p|div|blockquote|samp|kbd)(?: [^<>\n]{0,200})?/?>|<!--[^\n]{0,500}?-->", re.IGNORECASE)
+_TAG = re.compile(
+    r"</?(?:details|summary|pre|code|br|p|div|blockquote|samp|kbd|font|span|b|i|u|em|strong)(?: [^<>\n]{0,200})?/?>|<!--[^\n]{0,500}?-->", re.IGNORECASE)
 _BLOCK_TAG = re.compile(r"</?(?:details|summary|pre|br|p|div|blockquote)\b", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]\s]{1,200})\]\((?:https?://|mailto:)[^()\s]{1,400}\)")
 _STARTS = re.compile(  # where the first line of a dump can follow other text, because a line end was lost
     r"Collecting environment information\.\.\.|Python: \d\.\d+\.\d+ [(|]|\+-{20,}|(?<=\S)Package\s{2,}Version\s*\Z|nvcc: NVIDIA \(R\) Cuda compiler"
     r"|# packages in environment at |(?<=[^=\s\[+-])={28,}\Z|PyTorch version(?: {0,20}): |ulimit soft: ")
 _BEHIND = re.compile(r"(Collecting environment information\.\.\.|ulimit soft: (?:\d+|unlimited))(?=[A-Za-z=+])")
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&nbsp;", " "), ("&amp;", "&"))
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&nbsp;", " "), ("&amp;", "&"))
 _NUMBERED = re.compile(r"&#(\d{2,4});")
 _STRANGE = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 

@@ -51,6 +51,8 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 
 def _first(lines: Sequence[str], at: int) -> int:
     """Return where a report begins: at the line above its title that tells the device, of the few that may stand there."""
+    while at > 0 and _is_row(lines[at - 1]):  # a report without its title begins in its rows
+        at -= 1
     above = (one for one in range(at - 1, max(-1, at - 6), -1))
     return next((one for one in above if _CHOSEN.match(lines[one][:400])), at)
 

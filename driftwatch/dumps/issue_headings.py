@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from driftwatch.agent.collectors.driver import parse_version
-from driftwatch.agent.probe import Refusal, fact_path
+from driftwatch.agent.probe import fact_path
+from driftwatch.dumps.driver_line import module_facts
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.issue_form import add, path_of
 
@@ -71,19 +71,11 @@ def _add(facts: dict[str, Any], path: str, below: str, *, is_cut: bool) -> None:
         for one in listed:
             facts.update({fact_path("gpus", one["uuid"], "index"): int(one["index"]), fact_path("gpus", one["uuid"], "name"): one["name"]})
     elif path == "driver/version" and "NVRM version" in below:
-        facts.update(_module(below[:LONGEST]))
+        facts.update(module_facts(below[:LONGEST]))
     elif path == "os/name" and (release := _RELEASE.search(below)) and not is_cut:
         facts[path] = release["name"]
     elif "\n" not in below:
         add(facts, path, below, is_cut=is_cut)
-
-
-def _module(below: str) -> dict[str, str]:
-    try:
-        version, flavour = parse_version(below)
-    except Refusal:
-        return {}
-    return {"driver/version": version, "driver/module/version": version, "driver/module/flavour": flavour}
 
 
 FORMAT = Format(name="transcript", find=find, parse=parse, knows_cuts=True, looks_like="an issue form (### Label, and its value below)", marks=("## ",))

@@ -5,7 +5,7 @@ Tells of the rows that are shown and of no other.
 | path | what |
 |---|---|
 | os_packages/NAME/version | as the collector of the same name tells it |
-| os_packages_listed/{to, like} (volatile) | the last name of a list in order, and the words of which each ``grep`` asked for one: what it passes over is absent |
+| os_packages_listed/{to, like} (volatile) | the last name of a list in order, and the words of which each ``grep`` asked for one: others are absent |
 """
 
 from __future__ import annotations

@@ -21,10 +21,11 @@ from driftwatch.dumps.rows import add_version, is_version, told_at_end, version_
 _ROW = re.compile(r"\s*[-*•]\s+(?:🤗\s*)?`?(?P<key>[A-Za-z][\w .?/()`-]{0,80}?)`?\s*:\s*(?P<value>.*)\Z")
 _ANCHOR = re.compile(
     r"\s*[-*•]\s+(?:🤗\s*)?`?(?:transformers|diffusers|accelerate|peft|huggingface[-_ ]hub|trl|datasets|deepspeed)`? version\s*:", re.IGNORECASE)
-_NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub"}
+_NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub", "hf hub": "huggingface-hub"}
 _HUBS = frozenset((  # rows of huggingface_hub's tool, which asks the metadata for these alone
     "fastai", "tensorflow", "torch", "jinja2", "graphviz", "keras", "pydot", "pillow", "hf_transfer", "hf_xet", "gradio", "tensorboard", "numpy", "pydantic",
     "aiohttp", "httpx"))
+_MOST_GPUS = 64
 _FIRST = re.compile(r"[^\s(]+")
 
 
@@ -64,6 +65,9 @@ def _add(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> None:
         facts["python/version"] = told_at_end(_word(value), is_cut=is_cut)
     elif key.lower() in ("gpu type", "using gpu type", "accelerator") and value and not is_cut and not value.startswith("<"):
         facts["gpus/index-0/name"] = re.sub(r", \d+ MiB.*", "", value)
+    elif key.lower() == "cuda device(s)" and value and not is_cut:
+        names = value.split(", ")[:_MOST_GPUS]
+        facts.update({f"gpus/index-{index}/name": one for index, one in enumerate(names) if not one.lower().startswith("not")})
     elif key.lower() in ("gpu number", "number of gpus") and value.isdigit() and not is_cut:
         facts["gpus/count"] = int(value[:6])
     elif key.lower() in _HUBS and value == "N/A":

@@ -44,3 +44,10 @@ def test_a_one_liner_without_a_prompt_is_read_by_its_own_words():
 @pytest.mark.parametrize("code", ["print(f'')", "print(f'{a}{b}')", "print('', '')", "print(f'{x:>3}|{y}')"])
 def test_a_print_whose_parts_cannot_be_told_apart_is_one_text(code):
     assert not [path for path in facts(f'$ python -c "{code}"\nab cd\n$ true\n') if not path.startswith("transcript/")]
+
+
+@pytest.mark.parametrize(("kind", "flavour"), [("Open Kernel Module for x86_64", "open"), ("x86_64 Kernel Module", "proprietary")])
+def test_the_line_of_the_drivers_module_alone_is_the_driver(kind, flavour):
+    text = f"It yields\n\n```\nNVRM version: NVIDIA UNIX {kind}  565.57.01  Release Build  (a@b)  Thu Oct 10\nGCC version:  gcc version 13.3.0\n```\n"
+    facts = read_dump(text, "x").facts
+    assert [facts[f"driver/{key}"] for key in ("version", "module/version", "module/flavour")] == ["565.57.01", "565.57.01", flavour]

@@ -160,3 +160,15 @@ def test_flashinfer_s_report_tells_packages_variables_and_caches():
 
 def test_pip_show_tells_of_the_packages_that_were_asked_for():
     assert facts("Name: flashinfer-python\nVersion: 0.2.3+cu121torch2.5\nSummary: kernels\n")["packages/flashinfer-python/version"] == "0.2.3+cu121torch2.5"
+
+
+def test_trl_names_each_device_and_the_hub():
+    text = "- Python version: 3.10.12\n- TRL version: 0.17.0\n- CUDA device(s): NVIDIA H200, NVIDIA H200\n- HF Hub version: 0.31.2\n"
+    found = read_dump(text, "x").facts
+    assert [found[f"gpus/index-{index}/name"] for index in (0, 1)] == ["NVIDIA H200"] * 2
+    assert found["packages/huggingface-hub/version"] == "0.31.2"
+
+
+def test_a_report_of_deepspeed_without_its_title_is_read_from_its_first_row():
+    text = "torch version .................... 1.10.0a0+git539d476\ndeepspeed info ................... 0.6.2+ef17c89, ef17c89, master\n"
+    assert read_dump(text, "x").facts["torch/version"] == "1.10.0a0+git539d476"

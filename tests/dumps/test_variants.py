@@ -106,3 +106,18 @@ def test_signs_written_as_numbers_are_signs():
     rows = ("&#124; NVIDIA-SMI 470.182.03   Driver Version: 470.182.03   CUDA Version: 11.4     &#124;",
             "&#124;   0  Tesla&#160;V100         Off  &#124; 00000000:00:04.0 Off &#124;                    0 &#124;")
     assert read_dump("\n".join(rows) + "\n", "paste").facts["driver/version"] == "470.182.03"
+
+
+def test_colours_that_became_tags_and_entities_are_taken_off():
+    text = (
+        '<pre><font color="#26A269"><b>a@b</b></font>:<font color="#12488B"><b>~</b></font>$ true\n'
+        '<font color="#2AA1B3"><b>(APIServer pid=1)</b></font> INFO 09-01 21:25:23 [api_server.py:1805] vLLM API server version 0.10.1.1\n'
+        '<font color="#2AA1B3"><b>(APIServer pid=1)</b></font> INFO 09-01 21:25:23 [utils.py:326] non-default args: '
+        "{&apos;model&apos;: &apos;/m/Q&apos;, &apos;tensor_parallel_size&apos;: 2}\n")
+    assert read_dump(text, "x").facts["servers/vllm/args/model"] == "/m/Q"
+
+
+def test_a_loggers_prefix_with_a_date_without_year_is_taken_off():
+    rows = ("Python: 3.10.9 (main) [GCC 11]", "CUDA available: True", "GPU 0: NVIDIA X", "NVCC: Cuda compilation tools, release 11.8", "PyTorch: 2.0.0+cu118")
+    text = "".join(f"07/10 16:07:40 - mmengine - INFO - {row}\n" for row in ("", "sys.platform: linux", *rows))
+    assert read_dump(text, "x").facts["torch/version"] == "2.0.0+cu118"

@@ -165,7 +165,7 @@ def test_a_name_that_a_module_lacks_is_no_distribution_of_that_name():
 
 
 def test_advice_to_install_does_not_hide_what_could_not_be_loaded():
-    text = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory\nImportError: Please install sglang first: pip install sglang\n"
+    text = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file\nImportError: Please install sglang first: pip install sglang\n"
     assert classify(text).signature.startswith("ImportError: libnvrtc.so.12")
 
 

@@ -204,7 +204,8 @@ NET = {"os_packages/libibverbs1/version": "39.0-1", "os_packages/zlib1g/version"
 CURL = {"os_packages/curl/version": "7.81", "os_packages_listed/like": [["ibverbs", "curl"]], "os_packages_listed/to": "openssh-client"}
 
 
-@pytest.mark.parametrize(("listed", "is_blamed"), [(CURL, True), ({**CURL, "os_packages_listed/to": "curl"}, False), ({"os_packages/curl/version": "7"}, False)])
+@pytest.mark.parametrize(
+    ("listed", "is_blamed"), [(CURL, True), ({**CURL, "os_packages_listed/to": "curl"}, False), ({"os_packages/curl/version": "7"}, False)])
 def test_a_package_of_the_wire_that_an_ordered_list_passes_over_is_gone(listed, is_blamed):
     good, bad = (replace(snapshot(facts), probes={"transcript": ProbeResult("ok")}) for facts in ({**NET, **CURL}, listed))
     found = suspect(told(good, bad, symptom("slow")), "network", "libibverbs1")
