@@ -58,8 +58,11 @@ def read_process(command: Simple, lines: Sequence[str]) -> Told:
     """Return what ``tr`` shows of a process: its variables, a line each, all that were asked for where other lines follow; or how it was started."""
     if _CMDLINE.match(command.reads) and lines:
         return Told(1, launch_lines.parse_alone(lines[0] + "\n").facts)
-    if not _ENVIRON.match(command.reads):
-        return Told(0, {})
+    return read_environment(command, lines) if _ENVIRON.match(command.reads) else Told(0, {})
+
+
+def read_environment(command: Simple, lines: Sequence[str]) -> Told:
+    """Return the variables of a list, all that its filters ask for where other lines follow."""
     used = next((at for at, line in enumerate(lines[:_MOST]) if not env.ROW.match(line)), min(len(lines), _MOST))
     is_whole = used < len(lines) and used > 0
     told = env.variables("".join(f"{line}\n" for line in lines[:used]))

@@ -19,6 +19,7 @@ from driftwatch.agent.launch_args import recognise
 from driftwatch.dumps import shell_answers, shell_files, shell_os_packages, shell_system
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
+from driftwatch.dumps.shell_answers import read_environment
 from driftwatch.dumps.shell_git import read_git
 from driftwatch.dumps.shell_inspect import is_template, read_template
 from driftwatch.dumps.shell_other import read_any
@@ -147,13 +148,13 @@ def _commands(prompt: Prompted, lines: Sequence[str], at: int, start: int) -> tu
 
 
 def _sureness(shown: Shown) -> float:
-    """Return what kind of command it is, as how sure we are of its lines."""
+    """Return what kind of command it is, as how sure we are of its lines; of several on one line the first decides, where its lines are read here."""
     if shown.prompt.mark == "python":
         return KNOWN
     if not shown.commands:
         return SILENT
     programs = [one.program for one in shown.commands]
-    if any(_is_foreign(one) for one in shown.commands):
+    if _is_foreign(shown.commands[0]) or (any(map(_is_foreign, shown.commands)) and programs[0] not in _READERS):
         return FOREIGN
     if any(one.reads.startswith("/proc/") for one in shown.commands):
         return OF_PROCESS
@@ -188,8 +189,11 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
     told: list[Told] = []
     at = 0
     before: Simple | None = None  # whose output nobody reads
-    for one in shown.commands:
-        found = _one(one, lines[at:])
+    for place, one in enumerate(shown.commands):
+        is_foreign = _is_foreign(one) and len(shown.commands) > 1
+        if is_foreign and not (place and one.words == ("env",)):
+            break  # what follows is for the format that knows it
+        found = read_environment(one, lines[at:]) if is_foreign else _one(one, lines[at:])
         skipped = _skipped(one, lines[at:]) if before is not None and not found.used else 0
         if before is not None and skipped:
             told.append(read_any(before, lines[at:at + skipped]))

@@ -360,3 +360,13 @@ def test_a_sorted_listing_by_a_pattern_tells_how_far_it_shows_all():
 def test_a_list_of_packages_in_order_tells_how_far_it_shows_all(command, listed):
     found = told(command, "curl 7.81.0-1", "libibverbs1 39.0-1")
     assert (found.get("os_packages_listed/to"), found.get("os_packages_listed/like")) == listed
+
+
+def test_variables_behind_another_commands_answer_are_read():
+    facts = read_dump("$ id -u; env | grep -E 'NCCL|VLLM'\n1000\nNCCL_DEBUG=INFO\nVLLM_USE_V1=1\n$ true\n", "x").facts
+    assert (facts["transcript/id -u/answer"], facts["env/NCCL_DEBUG"], facts["env/VLLM_USE_V1"]) == ("1000", "INFO", "1")
+
+
+def test_a_known_answer_before_the_output_of_another_format_is_read():
+    facts = read_dump("$ uname -r; nvcc --version\n5.15.0-100-generic\nnvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.4, V12.4.131\n$ true\n", "x").facts
+    assert (facts["kernel/release"], facts["cuda/nvcc"]) == ("5.15.0-100-generic", "12.4.131")
