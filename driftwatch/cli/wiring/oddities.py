@@ -21,7 +21,7 @@ def note_oddities(pair: Pair, desk: Desk) -> None:
 def odd(good: Snapshot, bad: Snapshot) -> Iterator[str]:
     """Yield a sentence for each thing that is odd, with what to do about it."""
     if good.id == bad.id and not bad.taken_at:
-        yield "both sides tell the very same, so nothing can differ; name the broken side's own output as the second one"
+        yield "both sides tell the very same facts, so nothing can differ; name the broken side's own output as the second one"
     elif good.id == bad.id:
         again = snapshot_command(bad.host or "")
         yield f"both sides are one snapshot, taken {say_time(bad.taken_at)}, so nothing can differ; take the broken side: {again}"

@@ -15,6 +15,7 @@ from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, Unknown, plain
 
+_DIGESTS, _DIGITS = ("sha256", "sha512", "sha1", "md5"), 12
 _CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
@@ -132,12 +133,17 @@ def _bad(change: Change) -> Any:
 
 def _wording(path: str, changes: list[Change]) -> Wording:
     first = next((change for change in changes if change.path.endswith("/bytes")), changes[0])
-    unit = " bytes" if first.path.endswith("/bytes") else ""
-    good, bad = (None if value is None else f"{show(value)}{unit}" for value in (_good(first), _bad(first)))
+    what = first.path.rsplit("/", 1)[1]
+    good, bad = (None if value is None else _worded(what, value) for value in (_good(first), _bad(first)))
     if first.path.endswith("/exists"):
         good, bad = ("there" if one else None for one in (good == "true", bad == "true"))
     verdict = f"{path} is not the file of the good side: {show(good)} → {show(bad)}."
     return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=_looks(path))
+
+
+def _worded(what: str, value: Any) -> str:
+    """Return a size with its unit, a digest by its beginning, anything else as it is."""
+    return f"{show(value)} bytes" if what == "bytes" else f"{what} {show(value)[:_DIGITS]}…" if what in _DIGESTS else show(value)
 
 
 def _looks(path: str) -> tuple[Command, ...]:
