@@ -11,7 +11,11 @@ TOP = "os_packages_listed"
 def gone(case: Case) -> list[str]:
     """Return the facts of packages that the good side lists and the bad side's list passes over, in their order."""
     last, like = case.value("bad", f"{TOP}/to"), case.value("bad", f"{TOP}/like")
-    if not isinstance(last, str) or not isinstance(like, list):
+    if not isinstance(last, str) or not isinstance(like, list) or not all(map(_are_words, like)):
         return []
     listed = (path for path, _ in case.below("good", "os_packages") if path.endswith("/version") and isinstance(case.bad.get(path), Unknown))
     return [path for path in listed if (name := path.split("/")[1]) < last and all(any(word in name.lower() for word in words) for words in like)]
+
+
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
