@@ -368,5 +368,6 @@ def test_variables_behind_another_commands_answer_are_read():
 
 
 def test_a_known_answer_before_the_output_of_another_format_is_read():
-    facts = read_dump("$ uname -r; nvcc --version\n5.15.0-100-generic\nnvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.4, V12.4.131\n$ true\n", "x").facts
+    compiler = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.4, V12.4.131\n"
+    facts = read_dump(f"$ uname -r; nvcc --version\n5.15.0-100-generic\n{compiler}$ true\n", "x").facts
     assert (facts["kernel/release"], facts["cuda/nvcc"]) == ("5.15.0-100-generic", "12.4.131")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from driftwatch.model import Symptom
 from tests.explain.cases import package, snapshot, suspect, told
 
@@ -84,3 +86,14 @@ def test_a_library_that_needs_another_one_now_is_blamed_where_the_error_names_th
     good, bad = (snapshot({path: [f"libnvrtc.so.{major}"]}) for major in (13, 12))
     one = told(good, bad, Symptom("import-error", "ImportError: libnvrtc.so.12: cannot open shared object file")).suspects[0]
     assert (one.subject.kind, one.subject.name) == ("file", "sgl_kernel/common_ops.abi3.so")
+
+
+@pytest.mark.parametrize(("name", "after", "subject"), [
+    ("flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", "2.7.4", ("package", "flash-attn")),
+    ("flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", "2.8.0", ("file", "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so")),
+    ("libnccl.so.2", "2.7.4", ("file", "libnccl.so.2")),
+])
+def test_another_compiled_module_of_one_version_is_its_packages(name, after, subject):
+    good, bad = (snapshot({**package("flash-attn", version), f"files/{name}/sha256": digest * 64}) for version, digest in (("2.7.4", "a"), (after, "b")))
+    found = told(good, bad, Symptom("import-error", "ImportError: flash_attn_2_cuda: undefined symbol"))
+    assert suspect(found, *subject) is not None

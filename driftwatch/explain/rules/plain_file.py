@@ -9,15 +9,16 @@ from typing import Any
 from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
-from driftwatch.explain.naming import names_file
+from driftwatch.explain.naming import is_import_of, names_file
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.terms import mark, term
+from driftwatch.explain.terms import mark, pip, term
 from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, Unknown, plain
 
 _DIGESTS, _DIGITS = ("sha256", "sha512", "sha1", "md5"), 12
 _CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
+_MODULE = re.compile(r"(\w+)\.(?:cpython-\d+\S*|abi3)\.so")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
 
@@ -29,9 +30,19 @@ def weigh(case: Case) -> Iterator[Finding]:
             found.setdefault(change.path.split("/")[1], []).append(change)
     for part, changes in found.items():
         path = plain(part)
-        yield Evidence(Subject("file", path), tuple(_terms(case, path, changes)), _wording(path, changes))
+        owner = _owner(case, path)
+        subject = Subject("package", owner) if owner else Subject("file", path)
+        yield Evidence(subject, tuple(_terms(case, path, changes, owner)), _wording(path, changes, _anew(case, owner) if owner else _looks(path)))
     yield from _by_order(case)
     yield from _shown(case, {plain(part) for part in found})
+
+
+def _owner(case: Case, path: str) -> str:
+    """Return the one installed distribution, of the same version on both sides, whose compiled module a file is; "" for any other file."""
+    module = _MODULE.fullmatch(path.rpartition("/")[2])
+    names = (one.split("/")[1] for one, _ in case.below("bad", "packages") if module and one.endswith("/version"))
+    owners = [name for name in names if module and is_import_of(module[1].lower(), name) and case.known(f"packages/{name}/version") is not None]
+    return owners[0] if len(owners) == 1 and not case.has_moved(f"packages/{owners[0]}/version") else ""
 
 
 def _by_order(case: Case) -> Iterator[Finding]:
@@ -90,7 +101,13 @@ def _is_of_model(case: Case, path: str) -> bool:
     return any(isinstance(one, str) and one.startswith("/") and path.startswith(one.rstrip("/") + "/") for one in served)
 
 
-def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
+def _anew(case: Case, owner: str) -> tuple[Command, ...]:
+    version = show(case.value("bad", f"packages/{owner}/version"))
+    look = Command("confirm", pip(case, "show", "-f", owner))
+    return look, Command("try", pip(case, "install", "--force-reinstall", "--no-deps", "--no-cache-dir", f"{owner}=={version}"), "then start the server")
+
+
+def _terms(case: Case, path: str, changes: list[Change], owner: str) -> Iterator[Term]:
     facts = tuple(change.path for change in changes)
     if any(change.path.endswith("/exists") for change in changes):
         says = "it is there no more" if _bad(changes[0]) in (False, None) else "it was not there before"
@@ -110,7 +127,10 @@ def _terms(case: Case, path: str, changes: list[Change]) -> Iterator[Term]:
         yield term("file cut", f"it is shorter by {count(lost, 'byte')}: a download or a copy that did not end looks so", facts)
     if names_file(case.text, path):
         yield term("named in the error", "the error text names this file", facts)
-    if "site-packages" not in path and ".so" in path:
+    if owner:
+        version = show(case.value("bad", f"packages/{owner}/version"))
+        yield term("new build of one version", f"it is a module of {owner}, still {version}: a different build", (f"packages/{owner}/version",))
+    elif "site-packages" not in path and ".so" in path:
         yield term("file outside packages", "a library of its own, outside the packages: no version tells it", facts)
 
 
@@ -131,14 +151,14 @@ def _bad(change: Change) -> Any:
     return change.bad.value if isinstance(change.bad, Known) else None
 
 
-def _wording(path: str, changes: list[Change]) -> Wording:
+def _wording(path: str, changes: list[Change], commands: tuple[Command, ...]) -> Wording:
     first = next((change for change in changes if change.path.endswith("/bytes")), changes[0])
     what = first.path.rsplit("/", 1)[1]
     good, bad = (None if value is None else _worded(what, value) for value in (_good(first), _bad(first)))
     if first.path.endswith("/exists"):
         good, bad = ("there" if one else None for one in (good == "true", bad == "true"))
     verdict = f"{path} is not the file of the good side: {show(good)} → {show(bad)}."
-    return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=_looks(path))
+    return Wording("file", path, mark(_good(first), _bad(first)), good, bad, verdict, commands=commands)
 
 
 def _worded(what: str, value: Any) -> str:
@@ -152,4 +172,4 @@ def _looks(path: str) -> tuple[Command, ...]:
     return (Command("confirm", f"ls -l {path}"),) if path.startswith("~/") and " " not in path else ()
 
 
-RULES = (Rule("plain_file", needs=(), weigh=weigh, blames=("file",)),)
+RULES = (Rule("plain_file", needs=(), weigh=weigh, blames=("file", "package")),)
