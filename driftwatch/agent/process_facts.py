@@ -5,7 +5,7 @@ from .host import MIB, Host
 from .interpreters import is_python, serving_python
 from .moments import iso
 from .probe import Fact, Unknown, fact_path, part
-from .processes_seen import TICKS_PER_S, Seen, environ_of, parse_libraries, parse_limits, parse_uid, parse_unit
+from .processes_seen import TICKS_PER_S, Seen, environ_of, parse_cpus, parse_libraries, parse_limits, parse_uid, parse_unit
 from .serving import Server
 from .typed import Any, Dict, Iterable, Iterator, List, Set, Tuple
 
@@ -110,10 +110,21 @@ def _launched(look: Look, server: Server, top: str) -> Iterator[Fact]:
     for name, value in (("cwd", look.link(launch, "cwd")), ("user", look.user(launch)), ("unit", look.parsed(launch, "cgroup", parse_unit))):
         if value:
             yield top + "/" + name, value
-    limits = look.limits(launch)
+    limits, cpus = look.limits(launch), look.parsed(launch, "status", parse_cpus)
     yield from _all(top + "/limits", limits)
+    if cpus:
+        yield top + "/cpus_allowed", cpus
+    yield from _cpus_of_ranks(look, server, top, cpus)
     for role, seen in server.ranks:
         yield from _all("%s/%s/limits" % (top, part(role)), _different(look.limits(seen), limits))
+
+
+def _cpus_of_ranks(look: Look, server: Server, top: str, usual: Any) -> Iterator[Fact]:
+    """Yield the CPUs of each role whose processes may run on others than the launch process; of several processes the list of what they have."""
+    for role, processes in _by_role(server).items():
+        told = {one if isinstance(one, str) else None for one in (look.parsed(seen, "status", parse_cpus) for seen in processes)} - {None, ""}
+        if told and told != {usual}:
+            yield "%s/%s/cpus_allowed" % (top, part(role)), told.pop() if len(told) == 1 else sorted(told)
 
 
 def _rank(look: Look, top: str, seen: List[Seen]) -> Iterator[Fact]:

@@ -108,6 +108,12 @@ def parse_uid(text: str) -> int:
     return int(found.group(1))
 
 
+def parse_cpus(text: str) -> str:
+    """Return the CPUs that a process may run on, as /proc/PID/status lists them (``0-13,56-69``); "" where it does not."""
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
 def parse_unit(text: str) -> str:
     """Return the service whose control group a process is in (of /proc/PID/cgroup), or ""."""
     found = re.search(r"/([^/\n]+\.service)(?:/|$)", text, re.MULTILINE)

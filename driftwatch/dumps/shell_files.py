@@ -88,7 +88,17 @@ def read_ls(command: Simple, lines: Sequence[str]) -> Told:
         elif line.strip() and not line.startswith("total "):
             break
         used += 1
-    return Told(used, {**facts, **_range(command, folder, names)}) if facts else _names(command, folder, lines)
+    is_empty = not facts and used == 1 and lines[0].startswith("total 0")
+    entries = _entries(command, folder, names) if facts or is_empty else {}
+    return Told(used, {**facts, **_range(command, folder, names)}, if_whole=entries) if facts or is_empty else _names(command, folder, lines)
+
+
+def _entries(command: Simple, folder: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return how many entries a listing of one folder shows, links to itself and above left out."""
+    if len(command.operands) > 1 or command.has("-d", "-R") or command.pipes or re.search(r"[*?\[]", folder):
+        return {}
+    top = place(folder)
+    return {f"{top}/entries": len([name for name in names if name not in (".", "..")]), f"{top}/path": shortened(folder.rstrip("/"), command)}
 
 
 def _range(command: Simple, folder: str, names: Sequence[str]) -> dict[str, Any]:

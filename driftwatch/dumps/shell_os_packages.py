@@ -27,6 +27,7 @@ _PAIR = re.compile(r"(?P<state>)(?P<name>[a-z0-9][\w.+-]{1,100})(?::\w+|/[\w.,-]
 FILTERS = frozenset(("awk", "cut"))
 _MOST = 4000
 _LEAST_ROWS = 2
+_AFTER_ALL = "~"
 VOLATILE = ("os_packages_listed/*",)
 
 
@@ -43,7 +44,8 @@ def _reader(rows: Sequence[re.Pattern[str]], other: re.Pattern[str]) -> Callable
             names += [found["name"]] if found else []
             if found and found["state"][:1] in ("", "i") and not found["state"].startswith("iU"):
                 facts[fact_path("os_packages", found["name"], "version")] = found["version"]
-        return Told(used if facts else 0, {**facts, **_range(command, names)} if facts else {})
+        told = _range(command, names) if facts else {}
+        return Told(used if facts else 0, {**facts, **told}, if_whole={"os_packages_listed/to": _AFTER_ALL} if told else {})
 
     return read
 
@@ -66,8 +68,8 @@ def _words(stage: Sequence[str]) -> list[str] | None:
         return []
     if stage[0] not in ("grep", "egrep") or any(set(one) - set("-Ei") for one in options) or len(patterns) != 1:
         return None
-    words = patterns[0].replace("\\|", "|").split("|")
-    return [word.lower() for word in words] if all(re.fullmatch(r"[\w+-]+", word) for word in words) else None
+    words = re.sub(r"\\([+.|-])", r"\1", patterns[0]).split("|")
+    return [word.lower() for word in words] if all(re.fullmatch(r"[\w+.-]+", word) for word in words) else None  # a dot that means any sign asks for more
 
 
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({

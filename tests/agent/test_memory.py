@@ -61,3 +61,10 @@ def test_this_machine_is_told_by_paths_that_the_probe_answers_for():
     facts, status, _ = told(memory.collect, Host(RealRoot(), Settings()))
     assert (status, facts["memory/oom_kills"] >= 0) == ("ok", True)
     assert [path for path in facts if not matches(path, memory.PROBES[0].tells)] == []
+
+
+def test_where_no_folder_tells_of_huge_pages_the_table_of_memory_does(tmp_path):
+    table = FILES["/proc/meminfo"] + "HugePages_Total:       943718\nHugepagesize:       2048 kB\n"
+    without = {path: text for path, text in FILES.items() if not path.startswith(memory.HUGE)}
+    assert told(memory.collect, recorded(tmp_path, {**without, "/proc/meminfo": table}))[0]["memory/hugepages/2048kB/total"] == 943718
+    assert told(memory.collect, recorded(tmp_path / "both", {**FILES, "/proc/meminfo": table}))[0]["memory/hugepages/2048kB/total"] == 16

@@ -387,3 +387,10 @@ def test_a_stopped_server_does_not_hold_the_probe_up(tmp_path):
         facts = told(host_of(RealRoot()))
         assert time.monotonic() - started < 8
     assert facts[name_of(facts, pid) + "/launch/state"] == "T"
+
+
+def test_cpus_are_those_of_the_launch_process_and_of_a_rank_where_it_has_others(tmp_path):
+    status = "Name:\tpython\nUid:\t1000\t1000\t1000\t1000\nCpus_allowed:\tff\nCpus_allowed_list:\t{}\n"
+    files = {**serving(), "/proc/40/status": status.format("0-223"), "/proc/42/status": status.format("0-223"), "/proc/43/status": status.format("0-13,56-69")}
+    found = {path: value for path, value in told(host_of(record(tmp_path, files))).items() if path.endswith("/cpus_allowed")}
+    assert found == {"servers/sglang/cpus_allowed": "0-223", "servers/sglang/scheduler_TP1/cpus_allowed": "0-13,56-69"}

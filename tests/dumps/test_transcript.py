@@ -354,12 +354,14 @@ def test_a_sorted_listing_by_a_pattern_tells_how_far_it_shows_all():
 
 @pytest.mark.parametrize(("command", "listed"), [
     ("dpkg-query -W -f '${Package} ${Version}\\n' | grep -E 'ibverbs|curl'", ("libibverbs1", [["ibverbs", "curl"]])),
-    ("dpkg-query -W", ("libibverbs1", [])),
+    ("dpkg-query -W", ("libibverbs1", [])), ("dpkg-query -W | grep -E 'g\\+\\+|-dev|libc6.dev'", ("libibverbs1", [["g++", "-dev", "libc6.dev"]])),
     ("dpkg-query -W | grep -v lib", (None, None)), ("dpkg-query -W | head -2", (None, None)), ("dpkg-query -W curl libibverbs1", (None, None)),
 ])
 def test_a_list_of_packages_in_order_tells_how_far_it_shows_all(command, listed):
-    found = told(command, "curl 7.81.0-1", "libibverbs1 39.0-1")
-    assert (found.get("os_packages_listed/to"), found.get("os_packages_listed/like")) == listed
+    rows = "curl 7.81.0-1", "libibverbs1 39.0-1"
+    open_end = facts(FORMAT, "\n".join([f"$ {command}", *rows, ""]))
+    assert (open_end.get("os_packages_listed/to"), open_end.get("os_packages_listed/like")) == listed
+    assert told(command, *rows).get("os_packages_listed/to") == (listed[0] and "~")
 
 
 def test_variables_behind_another_commands_answer_are_read():
@@ -371,3 +373,10 @@ def test_a_known_answer_before_the_output_of_another_format_is_read():
     compiler = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.4, V12.4.131\n"
     facts = read_dump(f"$ uname -r; nvcc --version\n5.15.0-100-generic\n{compiler}$ true\n", "x").facts
     assert (facts["kernel/release"], facts["cuda/nvcc"]) == ("5.15.0-100-generic", "12.4.131")
+
+
+@pytest.mark.parametrize(("rows", "entries"), [(["total 0"], 0), (["total 4", "drwxr-xr-x 2 a a 4096 2026-08-27 21:16 page"], 1)])
+def test_a_listing_that_ended_counts_what_a_folder_holds(rows, entries):
+    command = "ls -l --time-style=long-iso ~/.cache/x/ops/"
+    assert told(command, *rows)["folders/~%2F.cache%2Fx%2Fops/entries"] == entries
+    assert "folders/~%2F.cache%2Fx%2Fops/entries" not in facts(FORMAT, "\n".join([f"$ {command}", *rows, ""]))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from driftwatch.model import ProbeResult
-from tests.explain.below import cards, host, symptom
+from tests.explain.below import GPUS, cards, host, symptom
 from tests.explain.cases import places, told
 
 XID = {"kernel_log/xid": {"count": 1, "lines": ["NVRM: Xid"]}}
@@ -175,3 +175,19 @@ def test_the_module_that_cuda_needs_stands_before_those_of_displays():
     found = told(host(loaded), host({"modules/nvidia/loaded": True}), symptom("startup-crash", "RuntimeError: CUDA unknown error"))
     assert [(one.subject.name, one.strength) for one in found.suspects][:1] == [("nvidia_uvm", "strong")]
     assert all(one.strength == "weak" for one in found.suspects[1:])
+
+
+@pytest.mark.parametrize(("used", "is_blamed"), [(90, True), (3, False)])
+def test_a_link_that_is_slow_while_its_gpu_works_is_a_suspect(used, is_blamed):
+    sides = [host(cards(link__generation=generation, utilization_percent=used)) for generation in ((5, 5), (1, 5))]
+    found = told(*sides, symptom("slow")).suspects
+    assert bool(found) is is_blamed
+    assert not found or (found[0].subject.kind, found[0].good, found[0].bad) == ("pcie-link", "5", "1")
+
+
+def test_lost_links_are_told_once_and_not_as_another_topology_too():
+    sides = []
+    for links in (6, 4):
+        matrix = {"GPU0": {"GPU1": f"NV{links}"}, "GPU1": {"GPU0": f"NV{links}"}}
+        sides.append(host({**cards(), **{f"nvlink/{gpu}/active": links for gpu in GPUS}, "topology/matrix": matrix}))
+    assert [one.subject.name for one in told(*sides, symptom("slow")).suspects] == ["2 of 2 GPUs NVLink"]

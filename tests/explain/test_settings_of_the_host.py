@@ -179,3 +179,34 @@ def test_a_module_that_was_refused_for_its_key_is_told_as_refused():
     one = told(good, bad, symptom("device-lost")).suspects[0]
     assert (one.subject.kind, one.subject.name, one.bad, one.strength) == ("kernel-module", "nvidia kernel module", "refused by the kernel", "strong")
     assert "Secure Boot" in one.verdict
+
+
+@pytest.mark.parametrize(("good", "bad", "shown"), [
+    ({"worker/cpus_allowed": ["0-13", "14-27"]}, {"worker/cpus_allowed": ["0", "14-27"]}, ("14", "1")),
+    ({"cpus_allowed": "0-223"}, {"cpus_allowed": "0-223", "scheduler_TP1/cpus_allowed": "0-13,56-69"}, ("224", "28")),
+    ({"cpus_allowed": "0-13"}, {"cpus_allowed": "56-69"}, None), ({}, {"cpus_allowed": "0"}, None),
+    ({"cpus_allowed": "0-13"}, {"cpus_allowed": ["x", 7]}, None),
+])
+def test_a_server_whose_processes_may_run_on_fewer_cpus_is_a_suspect(good, bad, shown):
+    sides = [host({f"servers/torchrun/{name}": value for name, value in side.items()}) for side in (good, bad)]
+    found = suspect(told(*sides, symptom("slow")), "limit", "CPU affinity of torchrun")
+    assert (found and (found.good, found.bad)) == shown
+
+
+def test_a_job_system_that_moved_makes_fewer_cpus_likelier():
+    sides = [host({"servers/torchrun/cpus_allowed": cpus, "slurm/version": version}) for cpus, version in (("0-13", "21.08.8"), ("0", "22.05.2"))]
+    found = suspect(told(*sides, symptom("slow")), "limit", "CPU affinity of torchrun")
+    assert any("the job system that starts them moved: slurm 21.08.8 → 22.05.2" in term.says for term in found.because)
+
+
+def test_a_setting_of_small_programs_in_the_kernel_is_likelier_where_the_error_speaks_of_them():
+    sides = [host({"limits/sysctl/net.core.bpf_jit_harden": value}) for value in (0, 2)]
+    texts = ("x", "runc: unable to create new device filters program: load program: invalid argument")
+    weak, strong = (suspect(told(*sides, symptom("startup-crash", text)), "kernel", "net.core.bpf_jit_harden") for text in texts)
+    assert strong.confidence > weak.confidence + 0.1
+
+
+def test_reserved_huge_pages_are_likelier_where_the_host_had_too_little_memory():
+    sides = [host({"memory/hugepages/2048kB/total": total}) for total in (0, 943718)]
+    weak, strong = (told(*sides, symptom("startup-crash", text)).suspects for text in ("x", "ValueError: Not enough host memory available"))
+    assert strong[0].confidence > (weak[0].confidence if weak else 0)

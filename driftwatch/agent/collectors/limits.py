@@ -26,10 +26,11 @@ OF_INTEREST = ("docker.service", "containerd.service", "crio.service", "podman.s
 SYSCTLS = {
     "vm": "max_map_count overcommit_memory overcommit_ratio swappiness zone_reclaim_mode min_free_kbytes dirty_ratio dirty_background_ratio panic_on_oom",
     "kernel": "numa_balancing shmmax shmall shmmni sem pid_max dmesg_restrict yama.ptrace_scope perf_event_paranoid hung_task_timeout_secs io_uring_disabled"
-              " sched_rt_runtime_us core_pattern apparmor_restrict_unprivileged_userns unprivileged_userns_clone",
+              " sched_rt_runtime_us core_pattern apparmor_restrict_unprivileged_userns unprivileged_userns_clone unprivileged_bpf_disabled",
     "user": "max_user_namespaces",
     "fs": "file-max nr_open aio-max-nr inotify.max_user_watches inotify.max_user_instances",
-    "net": "core.rmem_max core.wmem_max core.somaxconn core.netdev_max_backlog ipv4.tcp_rmem ipv4.tcp_wmem ipv4.ip_local_port_range",
+    "net": "core.rmem_max core.wmem_max core.somaxconn core.netdev_max_backlog core.bpf_jit_enable core.bpf_jit_harden core.bpf_jit_limit"
+           " ipv4.tcp_rmem ipv4.tcp_wmem ipv4.ip_local_port_range",
 }
 
 

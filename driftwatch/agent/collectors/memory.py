@@ -38,7 +38,7 @@ def collect(host: Host) -> Iterator[Fact]:
     meminfo = host.try_read("/proc/meminfo")
     for name, field in (("cma_total_kib", "CmaTotal"), ("swap_total_kib", "SwapTotal")):
         yield from _told("memory/" + name, kib(meminfo, field) if isinstance(meminfo, str) else meminfo)
-    yield from _huge(host)
+    yield from _huge(host, meminfo if isinstance(meminfo, str) else "")
     yield from _nodes(host)
     yield from _swap(host)
     for name, count in EVENTS.findall((yield from _text("memory/events", stat))):
@@ -80,8 +80,12 @@ def parse_buddyinfo(text: str) -> Dict[Any, List[int]]:
     return {(node, zone): [int(one) for one in counts.split()] for node, zone, counts in lines}
 
 
-def _huge(host: Host) -> Iterator[Fact]:
-    for size in (yield from host.names_in(HUGE, "memory/hugepages")):
+def _huge(host: Host, meminfo: str) -> Iterator[Fact]:
+    sizes = yield from host.names_in(HUGE, "memory/hugepages")
+    usual, total = kib(meminfo, "Hugepagesize"), re.search(r"^HugePages_Total:\s+(\d+)$", meminfo, re.MULTILINE)
+    if usual is not None and total and "hugepages-%dkB" % usual not in sizes:
+        yield fact_path("memory", "hugepages", "%dkB" % usual, "total"), int(total.group(1))
+    for size in sizes:
         for name, file in OF_HUGE:
             text = host.try_read("%s/%s/%s" % (HUGE, size, file))
             number = int(text) if isinstance(text, str) and text.strip().isdigit() else None if isinstance(text, str) else text
@@ -108,6 +112,6 @@ def _swap(host: Host) -> Iterator[Fact]:
 
 PROBES = (Probe(
     "memory", collect, deadline_s=5.0, tells=("memory/*", "swap", "swap/*"),
-    reads="/proc/vmstat, /proc/swaps, /proc/buddyinfo, meminfo and huge pages of each NUMA node",
+    reads="/proc/meminfo, /proc/vmstat, /proc/swaps, /proc/buddyinfo, meminfo and huge pages of each NUMA node",
     volatile=("memory/hugepages/*/free", "memory/hugepages/*/reserved", "memory/hugepages/*/surplus", "memory/nodes/*/free_kib", "memory/nodes/*/cache_kib",
               "memory/events", "memory/events/*", "memory/free_blocks", "memory/free_blocks/*")),)

@@ -63,10 +63,15 @@ def _matrix(case: Case) -> Iterator[Finding]:
         for row, columns in good.items()
         if isinstance(bad.get(row), dict)
         for column, way in columns.items()
-        if column in bad[row] and way != bad[row][column] and row < column
+        if column in bad[row] and way != bad[row][column] and row < column and not _is_of_links(case, way, bad[row][column])
     ]
     if pairs:
         yield _evidence(case, "GPU topology", "links cut", f"the way between devices moved: {listed(pairs)}", ["topology/matrix"])
+
+
+def _is_of_links(case: Case, way: str, now: str) -> bool:
+    """Tell whether a way only has another count of NVLinks, and the links that are lost are told by themselves."""
+    return all(re.fullmatch(r"NV\d+", str(one)) for one in (way, now)) and case.has_moved("nvlink/*/active")
 
 
 def _kernel_options(case: Case) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from driftwatch.compare.change import Change
 from driftwatch.explain import devices
-from driftwatch.explain.case import Case, SideName
+from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.pairs import both, numbers
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
@@ -32,7 +32,26 @@ def weigh(case: Case) -> Iterator[Finding]:
                 if address not in told and _fell(case, change):
                     told.add(address)
                     yield _narrower(case, address, change)
+    yield from _at_load(case, told)
     yield from _nvlink(case)
+
+
+def _at_load(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Yield each GPU that worked on both sides while it was read, and whose link ran slower on the bad one: an idle link is slow by itself."""
+    busy = [gpu for gpu in devices.every(case) if all(devices.is_loaded(case, side, gpu) for side in SIDES)]
+    for gpu in busy:
+        path, address = f"gpus/{gpu}/link/generation", devices.address(case, gpu)
+        good, bad = numbers(case, path)
+        if good is None or bad is None or bad >= good or address in told:
+            continue
+        says = f"the link of GPU {address} runs at PCIe generation {bad:.0f} under load, and ran at {good:.0f}"
+        others = [number(case.value("bad", f"gpus/{one}/link/generation")) for one in busy if one != gpu]
+        terms = [term("slower link", says, (path,))]
+        if others and all(one is not None and one > bad for one in others):
+            terms.append(term("one device of many", "its siblings run faster", (path,)))
+        look = Command("confirm", f"lspci -s {address} -vvv | grep -E 'LnkCap|LnkSta|LnkCtl2'", "while the GPU works")
+        wording = Wording("PCIe link", f"{address} generation", "~", f"{good:.0f}", f"{bad:.0f}", f"{says[0].upper()}{says[1:]}.", commands=(look,))
+        yield Evidence(Subject("pcie-link", f"GPU {address} link"), tuple(terms), wording)
 
 
 def _fell(case: Case, change: Change) -> bool:

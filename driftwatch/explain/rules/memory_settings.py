@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from driftwatch.explain.case import Case
@@ -16,6 +17,7 @@ _TOLD = {
     "memory/hugepages/*/total": "reserved huge pages: what is reserved for them nothing else can use",
     "memory/swap_total_kib": "swap: weights that are swapped out make every step wait", "swap/*": "swap: weights that are swapped out make every step wait",
 }
+_OF_HOST = re.compile(r"host memory|cannot allocate memory|\bENOMEM\b|[Kk]illed|MemoryError", re.IGNORECASE)
 _LOOK = Command("confirm", "cat /sys/kernel/mm/transparent_hugepage/enabled; grep -i huge /proc/meminfo; swapon --show")
 
 
@@ -26,7 +28,10 @@ def weigh(case: Case) -> Iterator[Finding]:
             good, bad = both(case, change.path)
             name = change.path.replace("/", " ")
             wording = Wording("host memory", name, "~", good, bad, f"{name} {moved(good, bad)}.", commands=(_LOOK,))
-            yield Evidence(Subject("host-memory", name), (term("memory setting moved", says, (change.path,)),), wording)
+            terms = [term("memory setting moved", says, (change.path,))]
+            if name.startswith("memory hugepages") and _OF_HOST.search(case.text):
+                terms.append(term("text names it", "the error text is that of a process for which the host had too little memory", (change.path,)))
+            yield Evidence(Subject("host-memory", name), tuple(terms), wording)
 
 
 RULES = (Rule("memory_settings", needs=(), weigh=weigh, blames=("host-memory",)),)

@@ -32,7 +32,7 @@ def weigh(case: Case) -> Iterator[Finding]:
                 says = f"its ranks no longer have it alike: {count(len(bad), 'value')} now ({now}), one before ({before})"
                 if variable_family(name) == "devices" and all(re.fullmatch(r"[\w-]+", one) for one in bad):
                     says += ": each rank now gets one device"
-                yield Evidence(Subject("env-var", name), (term("ranks no longer alike", says, facts), *_job_system(case)))
+                yield Evidence(Subject("env-var", name), (term("ranks no longer alike", says, facts), *job_system(case)))
             else:
                 yield Evidence(Subject("env-var", name), (term("ranks alike again", f"all its ranks have one value now, and had {len(good)}", facts),))
 
@@ -48,7 +48,7 @@ def _values(case: Case, side: SideName, server: str, name: str) -> dict[str, str
     return found
 
 
-def _job_system(case: Case) -> Iterator[Term]:
+def job_system(case: Case) -> Iterator[Term]:
     """Yield that what starts the ranks moved: it sets such variables."""
     changes = [
         change
@@ -60,7 +60,7 @@ def _job_system(case: Case) -> Iterator[Term]:
         told = f", {found.told}" if found is not None else ""
         yield term(
             "job system moved",
-            f"the job system that starts them moved: {changes[0].path.split('/')[1]} {moved(*both(case, changes[0].path))}{told}",
+            f"the job system that starts them moved: {changes[0].path.removesuffix('/version').rpartition('/')[2]} {moved(*both(case, changes[0].path))}{told}",
             [change.path for change in changes],
         )
 
