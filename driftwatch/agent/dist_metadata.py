@@ -90,38 +90,26 @@ def metadata_paths(folder: Folder) -> Tuple[str, ...]:
 
 def metadata_head(host: Host, path: str) -> str:
     """Return the fields of a metadata file, up to the blank line that ends them, at most 64 KiB: few have more than the first 8 KiB of them."""
-    data = host.head_bytes(path, HEAD_BYTES >> 3)
-    end = data.find(b"\n\n")
-    if end < 0 and len(data) == HEAD_BYTES >> 3:
-        data = host.head_bytes(path, HEAD_BYTES)
-        end = data.find(b"\n\n")
-    return (data if end < 0 else data[:end + 1]).decode("utf-8", "surrogateescape")  # what follows is long, and need not be decoded
+    head, end, _ = host.head_bytes(path, HEAD_BYTES >> 3).partition(b"\n\n")
+    if not end:
+        head, end, _ = host.head_bytes(path, HEAD_BYTES).partition(b"\n\n")
+    return (head + end).decode("utf-8", "surrogateescape")  # what follows is long, and need not be decoded
 
 
 def parse_metadata(text: str) -> Metadata:
-    """Return name, version and requirements from the start of a metadata file; Unreadable where it names none."""
-    return parse_fields(_before_blank(text))
-
-
-def parse_fields(head: str) -> Metadata:
-    """Return name, version and requirements from the fields of a metadata file; Unreadable where they name none."""
-    if not head:
+    """Return name, version and requirements from the head of a metadata file; Unreadable where it names none."""
+    if not text:
         raise Unreadable("it is empty")
-    if "\r" in head:
-        head = _before_blank(head.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n") if "\r" in text else text
+    end = text.find("\n\n")
+    head = "\n" + (text if end < 0 else text[:end + 1])
     if "\0" in head:
         raise Unreadable("it holds NUL bytes")
-    lines = "\n" + head
-    name, version = (found.group(1).strip() if found else "" for found in [field.search(lines) for field in _FIELDS[:2]])
+    name, version = (found.group(1).strip() if found else "" for found in [field.search(head) for field in _FIELDS[:2]])
     if not _NAME.match(name) or not version:
         raise Unreadable("it has no %s" % ("name" if not version and not name else "version" if not version else "valid name: %r" % name[:80]))
-    requires = tuple([value.strip() for value in _FIELDS[2].findall(lines)])
-    return Metadata(name, version, requires, "" if head.isascii() else _foreign(head))
-
-
-def _before_blank(text: str) -> str:
-    end = text.find("\n\n")
-    return text if end < 0 else text[:end + 1]
+    requires = tuple([value.strip() for value in _FIELDS[2].findall(head)])
+    return Metadata(name, version, requires, "" if head.isascii() else _foreign(head[1:]))
 
 
 def _foreign(head: str) -> str:

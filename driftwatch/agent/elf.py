@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import struct
 
+from .host import sha256
 from .probe import Unreadable
-from .sha256 import sha256
 from .typed import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Regex, Sequence, Set, Tuple
 
 Read = Callable[[int, int], bytes]

@@ -129,7 +129,7 @@ def parse_remotes(text: str) -> Dict[str, str]:
         section = re.match(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)', line)
         if section:
             name = re.sub(r"\\(.)", r"\1", section.group(2)) if section.group(1).lower() == "remote" and section.group(2) else None
-            line = section.group(3)  # noqa: PLW2901  # a value may stand behind its section's name
+            line = section.group(3)  # noqa: PLW2901  # a value may stand behind the name of its section
         found = re.match(r"\s*url\s*=\s*(.*)", line, re.IGNORECASE)
         if found and name:
             remotes.setdefault(name, without_userinfo(found.group(1).strip().strip('"')))

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+try:  # hashlib looks up every kind of digest that OpenSSL has, a twelfth of what Python itself takes to start
+    from _hashlib import openssl_sha256 as _sha256
+except ImportError:  # a Python that was built without OpenSSL
+    from hashlib import sha256 as _sha256
+
 from .probe import Absent, Refusal, Unknown, Unreadable
 from .redact import Redactor
-from .sha256 import sha256
 from .typed import Any, Callable, Dict, Generator, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 MIB = 1 << 20
+sha256 = _sha256
 
 
 class Stat(NamedTuple):

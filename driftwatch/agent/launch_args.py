@@ -99,7 +99,7 @@ def parse_given(framework: str, arguments: Sequence[str]) -> Dict[str, Any]:
         at += 1
         if not _is_option(one):
             loose.append(one)
-            if framework == "torchrun":  # what follows is the script's own
+            if framework == "torchrun":  # what follows is for the script
                 return dict(given, script=one, script_arguments=list(arguments[at:]))
             continue
         name, sign, value = _split(one)

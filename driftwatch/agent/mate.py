@@ -12,7 +12,7 @@ import select
 from . import processes
 from .typed import Any, Callable, Iterator, List, NoReturn, Tuple
 
-LONGEST = 4096  # of a question's line: the kernel takes one of this length whole or not at all
+LONGEST = 4096  # of the line of a question: the kernel takes one of this length whole or not at all
 NOTE_BYTES = 1024
 GRACE_S = 0.5
 Answer = Callable[[Callable[[str], None], Any], Iterator[str]]

@@ -66,7 +66,7 @@ class Line(NamedTuple):
 def moment(text: str) -> Optional[datetime]:
     """Return the moment that a text begins with, without a zone; None where it begins with none."""
     found = _MOMENT.match(text)
-    return datetime(*map(int, found.groups())) if found else None  # type: ignore[arg-type]  # noqa: DTZ001  # the log's own clock
+    return datetime(*map(int, found.groups())) if found else None  # type: ignore[arg-type]  # noqa: DTZ001  # the clock of the log
 
 
 def plain_name(name: str) -> str:

@@ -52,8 +52,9 @@ class Look:
         return parse_libraries(data.decode("utf-8", "surrogateescape")) if isinstance(data, bytes) else data or {}
 
     def limits(self, seen: Seen) -> Any:
-        """Return the limits of a process by name, or Unknown."""
-        return self.parsed(seen, "limits", parse_limits)
+        """Return the limits of a process by name, the CPUs that it may run on among them, or Unknown."""
+        limits, cpus = self.parsed(seen, "limits", parse_limits), self.parsed(seen, "status", parse_cpus)
+        return dict(limits, cpus=cpus) if isinstance(limits, dict) and cpus else limits
 
     def parsed(self, seen: Seen, name: str, parse: Any) -> Any:
         """Return what a file of /proc/PID that needs no lock says, None where the process is gone, else Unknown."""
@@ -110,21 +111,10 @@ def _launched(look: Look, server: Server, top: str) -> Iterator[Fact]:
     for name, value in (("cwd", look.link(launch, "cwd")), ("user", look.user(launch)), ("unit", look.parsed(launch, "cgroup", parse_unit))):
         if value:
             yield top + "/" + name, value
-    limits, cpus = look.limits(launch), look.parsed(launch, "status", parse_cpus)
+    limits = look.limits(launch)
     yield from _all(top + "/limits", limits)
-    if cpus:
-        yield top + "/cpus_allowed", cpus
-    yield from _cpus_of_ranks(look, server, top, cpus)
     for role, seen in server.ranks:
         yield from _all("%s/%s/limits" % (top, part(role)), _different(look.limits(seen), limits))
-
-
-def _cpus_of_ranks(look: Look, server: Server, top: str, usual: Any) -> Iterator[Fact]:
-    """Yield the CPUs of each role whose processes may run on others than the launch process; of several processes the list of what they have."""
-    for role, processes in _by_role(server).items():
-        told = {one if isinstance(one, str) else None for one in (look.parsed(seen, "status", parse_cpus) for seen in processes)} - {None, ""}
-        if told and told != {usual}:
-            yield "%s/%s/cpus_allowed" % (top, part(role)), told.pop() if len(told) == 1 else sorted(told)
 
 
 def _rank(look: Look, top: str, seen: List[Seen]) -> Iterator[Fact]:

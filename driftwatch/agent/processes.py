@@ -102,7 +102,7 @@ def end_tree(pid: int, wait_s: float) -> List[Dict[str, Any]]:
         send(known, signal.SIGKILL)
         for one in known:
             reap(one)
-        known = {one for one in known if is_alive(one)}  # what is gone may be another's number
+        known = {one for one in known if is_alive(one)}  # what is gone may be the number of another
         if not known or time.monotonic() > stop:
             return [describe(one) for one in known]
         time.sleep(0.005)

@@ -110,7 +110,7 @@ def parse_uid(text: str) -> int:
 
 def parse_cpus(text: str) -> str:
     """Return the CPUs that a process may run on, as /proc/PID/status lists them (``0-13,56-69``); "" where it does not."""
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.MULTILINE)
+    found = re.search(r"Cpus_allowed_list:\s*(\S+)", text)
     return found.group(1) if found else ""
 
 

@@ -12,14 +12,14 @@ import stat
 import time
 from operator import itemgetter
 
-from .host import MIB, Answer, Digest, Ran, Space, Stat
+from . import bounded
+from .host import MIB, Answer, Digest, Ran, Space, Stat, sha256
 from .probe import Absent, Denied, Refusal, Unknown, Unreadable, refusal
-from .sha256 import sha256
 from .typed import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
 CHUNK = 1 << 20
 LATE = 0.8
-WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or an image's were all made the same
+WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or those of an image were all made the same
 SETTLED_NS = 2 * WHOLE_S_NS  # a file changed later than this before it was read can change again within one tick of its clock
 KIND_BITS = 0o170000
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
@@ -50,9 +50,9 @@ class RealRoot:
 
     def read_tail(self, path: str, size: int) -> bytes:
         """Return at most the last ``size`` bytes of a regular file."""
-        descriptor = self._open(path)
+        descriptor, found = self._opened(path)
         try:
-            os.lseek(descriptor, max(0, os.fstat(descriptor).st_size - size), os.SEEK_SET)
+            os.lseek(descriptor, max(0, found.st_size - size), os.SEEK_SET)
             return _read_up_to(descriptor, size, path)
         except OSError as failed:
             refuse(path, failed)
@@ -61,7 +61,7 @@ class RealRoot:
 
     def read_apart(self, path: str, limit: int, deadline_s: float) -> bytes:
         """Return a file's bytes, opened and read in a child that is given up after ``deadline_s``."""
-        told = _apart(lambda: self._told(path, limit), deadline_s, path)
+        told = bounded.apart(lambda: self._told(path, limit), deadline_s, path)
         if told[:1] != b"+":
             number = int(told[1:] or errno.EIO)
             refuse(path, OSError(number, os.strerror(number)))
@@ -84,7 +84,7 @@ class RealRoot:
     def apart(self, question: Any, deadline_s: float, what: str) -> Tuple[Any, float]:
         """Return the JSON value that a question gave in a child of its own, and the seconds it took."""
         begun = time.monotonic()
-        told = _apart(lambda: _answered(question, lambda: time.monotonic() > begun + LATE * deadline_s), deadline_s, what)
+        told = bounded.apart(lambda: _answered(question, lambda: time.monotonic() > begun + LATE * deadline_s), deadline_s, what)
         if not told:
             raise Unreadable("%s: the child that looked there ended without an answer" % what)
         status, value = json.loads(told.decode("ascii"))
@@ -180,9 +180,7 @@ class RealRoot:
 
     def run(self, argv: List[str], deadline_s: float, env: Dict[str, str], cap: int = MIB) -> Tuple[Ran, str]:
         """Return what a command printed, and a note."""
-        from .bounded import run  # noqa: PLC0415  # who only reads files starts no child
-
-        return run(argv, deadline_s, env, cap)
+        return bounded.run(argv, deadline_s, env, cap)
 
     def environ(self) -> Dict[str, str]:
         """Return our own environment."""
@@ -205,9 +203,6 @@ class RealRoot:
         except ImportError as failed:
             raise Absent("pynvml did not come with the agent: %s" % failed) from None
 
-    def _open(self, path: str) -> int:
-        return self._opened(path)[0]
-
     def _opened(self, path: str, flags: int = 0) -> Tuple[int, os.stat_result]:
         """Return the descriptor of a regular file, and its stat."""
         try:
@@ -221,12 +216,6 @@ class RealRoot:
             os.close(descriptor)
             raise Unreadable("%s: not a regular file" % path)
         return descriptor, found
-
-
-def _apart(question: Callable[[], bytes], deadline_s: float, what: str) -> bytes:
-    from .bounded import apart  # noqa: PLC0415  # as above
-
-    return apart(question, deadline_s, what)
 
 
 def _answered(question: Any, is_late: Any) -> bytes:
@@ -277,17 +266,17 @@ def _stat(found: os.stat_result) -> Stat:
 
 def _read_up_to(descriptor: int, limit: int, path: str, size: int = 0) -> bytes:
     """Return at most ``limit`` bytes. A first piece as long as the file is the file; what tells no size (/proc) is read until nothing comes."""
-    pieces: List[bytes] = []
+    pieces = []
     left = limit
     try:
         while left > 0:
             piece = os.read(descriptor, min(left, CHUNK))
-            if not pieces and len(piece) in (size, limit):
-                return piece
             if not piece:
                 break
             pieces.append(piece)
             left -= len(piece)
+            if len(piece) == size:
+                break
     except OSError as failed:
         refuse("%s at byte %d" % (path, limit - left), failed)
     return b"".join(pieces)

@@ -10,9 +10,8 @@ import os
 import tarfile
 import zipfile
 
-from .host import Digest, Ran, Space, Stat
+from .host import Digest, Ran, Space, Stat, sha256
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
-from .sha256 import sha256
 from .typed import Any, Dict, List, NoReturn, Optional, Tuple
 
 LINK_LIMIT = 40

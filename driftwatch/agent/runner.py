@@ -276,7 +276,7 @@ class Runner:
             processes.send(one.family, signal.SIGKILL)
         for pid in one.family - {one.pid}:
             processes.reap(pid)
-        one.family = set(filter(processes.is_alive, one.family))  # what is gone is no longer signalled: its number may be another's
+        one.family = set(filter(processes.is_alive, one.family))  # what is gone is no longer signalled: its number may be that of another
         if (one.family or one.ended is None) and not (one.phase == "kill" and now >= one.next_step):
             return
         self.left.update(one.family)

@@ -30,6 +30,7 @@ from driftwatch.model import ProbeResult, Snapshot, Unknown
 
 MOST_FACTS = 25_000
 _SHORT = re.compile(r"[\s=](\d{1,2}|[\w.+-]{0,60}[.+_-]|\D)\Z")
+_IS_ASIDE = re.compile(r"transcript/|os_packages_listed/|folders/[^/]+/listed_to\Z")
 _VERSIONS = ("version", "torch/cuda", "cuda/runtime", "cuda/nvcc")
 
 
@@ -87,8 +88,8 @@ def _read(lines: Lines, wanted: Sequence[Format], *, is_forced: bool) -> list[Re
 
 
 def _told(read: Sequence[Read]) -> int:
-    """Return how many things a reading tells, and how many kinds whole; lines of commands that no format knows do not count."""
-    told = {path for one in read for path, value in one.parsed.facts.items() if not path.startswith("transcript/") and not isinstance(value, UNKNOWN)}
+    """Return how many things a reading tells, and how many kinds whole; how far a list goes and lines of commands that no format knows do not count."""
+    told = {path for one in read for path, value in one.parsed.facts.items() if not _IS_ASIDE.match(path) and not isinstance(value, UNKNOWN)}
     return len(told) + len({glob for one in read for glob in one.parsed.tells})
 
 

@@ -391,6 +391,7 @@ def test_a_stopped_server_does_not_hold_the_probe_up(tmp_path):
 
 def test_cpus_are_those_of_the_launch_process_and_of_a_rank_where_it_has_others(tmp_path):
     status = "Name:\tpython\nUid:\t1000\t1000\t1000\t1000\nCpus_allowed:\tff\nCpus_allowed_list:\t{}\n"
-    files = {**serving(), "/proc/40/status": status.format("0-223"), "/proc/42/status": status.format("0-223"), "/proc/43/status": status.format("0-13,56-69")}
-    found = {path: value for path, value in told(host_of(record(tmp_path, files))).items() if path.endswith("/cpus_allowed")}
-    assert found == {"servers/sglang/cpus_allowed": "0-223", "servers/sglang/scheduler_TP1/cpus_allowed": "0-13,56-69"}
+    cpus = {40: "0-223", 42: "0-223", 43: "0-13,56-69"}
+    files = {**serving(), **{f"/proc/{pid}/limits": LIMITS.format(1024) for pid in cpus}, **{f"/proc/{pid}/status": status.format(cpus[pid]) for pid in cpus}}
+    found = {path: value for path, value in told(host_of(record(tmp_path, files))).items() if path.endswith("/cpus")}
+    assert found == {"servers/sglang/limits/cpus": "0-223", "servers/sglang/scheduler_TP1/limits/cpus": "0-13,56-69"}

@@ -177,6 +177,7 @@ def test_a_lean_source_is_the_same_program_on_the_same_lines(path):
     compile(lean(source), str(path), "exec")
     assert what_runs(lean(source)) == what_runs(source)
     assert lean(source).count(b"\n") == source.count(b"\n")
+    assert b"  #" not in lean(source), "a comment with a quotation mark in it travels"
 
 
 def test_pynvml_is_shipped_as_it_is_installed_here():

@@ -182,10 +182,10 @@ def test_a_module_that_was_refused_for_its_key_is_told_as_refused():
 
 
 @pytest.mark.parametrize(("good", "bad", "shown"), [
-    ({"worker/cpus_allowed": ["0-13", "14-27"]}, {"worker/cpus_allowed": ["0", "14-27"]}, ("14", "1")),
-    ({"cpus_allowed": "0-223"}, {"cpus_allowed": "0-223", "scheduler_TP1/cpus_allowed": "0-13,56-69"}, ("224", "28")),
-    ({"cpus_allowed": "0-13"}, {"cpus_allowed": "56-69"}, None), ({}, {"cpus_allowed": "0"}, None),
-    ({"cpus_allowed": "0-13"}, {"cpus_allowed": ["x", 7]}, None),
+    ({"worker/limits/cpus": ["0-13", "14-27"]}, {"worker/limits/cpus": ["0", "14-27"]}, ("14", "1")),
+    ({"limits/cpus": "0-223"}, {"limits/cpus": "0-223", "scheduler_TP1/limits/cpus": "0-13,56-69"}, ("224", "28")),
+    ({"limits/cpus": "0-13"}, {"limits/cpus": "56-69"}, None), ({}, {"limits/cpus": "0"}, None),
+    ({"limits/cpus": "0-13"}, {"limits/cpus": ["x", 7]}, None),
 ])
 def test_a_server_whose_processes_may_run_on_fewer_cpus_is_a_suspect(good, bad, shown):
     sides = [host({f"servers/torchrun/{name}": value for name, value in side.items()}) for side in (good, bad)]
@@ -194,7 +194,7 @@ def test_a_server_whose_processes_may_run_on_fewer_cpus_is_a_suspect(good, bad, 
 
 
 def test_a_job_system_that_moved_makes_fewer_cpus_likelier():
-    sides = [host({"servers/torchrun/cpus_allowed": cpus, "slurm/version": version}) for cpus, version in (("0-13", "21.08.8"), ("0", "22.05.2"))]
+    sides = [host({"servers/torchrun/limits/cpus": cpus, "slurm/version": version}) for cpus, version in (("0-13", "21.08.8"), ("0", "22.05.2"))]
     found = suspect(told(*sides, symptom("slow")), "limit", "CPU affinity of torchrun")
     assert any("the job system that starts them moved: slurm 21.08.8 → 22.05.2" in term.says for term in found.because)
 

@@ -38,7 +38,7 @@ from ..typed import Callable, Iterator, List, NoReturn, Optional, Tuple
 
 KERNEL_LIST = "/proc/driver/nvidia/gpus"
 LIBRARY = "libnvidia-ml.so.1"
-QUERY_S = 14.0  # ends before the probe's TERM, so that it is we who end nvidia-smi and say so
+QUERY_S = 14.0  # ends before the TERM of the probe, so that it is we who end nvidia-smi and say so
 DENIED, NO_DEVICES, NO_DRIVER, TIMEOUT, NO_LIBRARY, MISMATCH = 4, 6, 9, 10, 12, 18
 
 

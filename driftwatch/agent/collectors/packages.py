@@ -29,7 +29,7 @@ from ..dist_metadata import (
     metadata_paths,
     natural,
     parse_direct_url,
-    parse_fields,
+    parse_metadata,
 )
 from ..host import Digest, Host, Ran, Target
 from ..moments import iso
@@ -125,7 +125,7 @@ def _metadata(host: Host, folder: Folder) -> Any:
     for path in metadata_paths(folder):
         text = host.attempt(metadata_head, host, path)
         if text is not None:
-            return host.attempt(parse_fields, text) if type(text) is str else text
+            return host.attempt(parse_metadata, text) if type(text) is str else text
     return Unknown("error", "%s: no such file" % base_name(metadata_paths(folder)[0]))
 
 
@@ -193,7 +193,7 @@ def _leftovers(host: Host, top: str, site: str, names: List[str]) -> Iterator[Fa
     for name in names:
         if name.startswith("~"):
             text = host.attempt(metadata_head, host, "%s/%s/METADATA" % (site, name))
-            found = host.attempt(parse_fields, text) if isinstance(text, str) else None
+            found = host.attempt(parse_metadata, text) if isinstance(text, str) else None
             was = "%s %s" % (found.name, found.version) if isinstance(found, Metadata) else ""
             yield top + fact_path("leftovers", name), {"location": site, "was": was}
 

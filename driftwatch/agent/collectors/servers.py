@@ -12,7 +12,7 @@ with --env-from-pid where it is none of these. ROLE is ``launch``, ``scheduler_T
 | servers/SERVER/env/NAME, env_from, env_set_at_run_time | the environment as the ranks got it, where it was read, the names that the server set itself |
 | servers/SERVER/env_kept_back (volatile) | how many variables are not listed, and so told without a value |
 | servers/SERVER/env_left_out (volatile) | the names of those: a session gives others than a unit |
-| servers/SERVER/cpus_allowed, servers/SERVER/ROLE/cpus_allowed | CPUs that the launch process may run on, ``0-13,56-69``; of a rank where it has others |
+| servers/SERVER/limits/cpus | the CPUs that the launch process may run on: ``0-13,56-69`` |
 | servers/SERVER/limits/NAME | {"soft", "hard"} of the launch process: numbers or "unlimited" (open_files, locked_memory_bytes …) |
 | servers/SERVER/libraries/FAMILY | the mapped file of a library, " (deleted)" kept; a list where the processes map several |
 | servers/SERVER/leftovers | roles of processes whose launch process is gone |

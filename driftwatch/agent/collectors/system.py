@@ -151,7 +151,7 @@ TEXTS = (
     ("system/load", "/proc/loadavg", parse_loadavg),
     ("system/memory", "/proc/meminfo", parse_meminfo),
 )
-BY_ITSELF = tuple("system/memory/%s*" % initial for initial in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # the kernel's names begin with capitals, total_kib does not
+BY_ITSELF = tuple("system/memory/%s*" % initial for initial in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")  # names of the kernel begin with capitals, total_kib does not
 
 PROBES = (
     Probe(

@@ -31,7 +31,7 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 def _fewest(case: Case, side: SideName, server: str) -> tuple[int, str]:
     """Return on how many CPUs the most narrowly bound process of a server may run, and the fact that tells it; 0 where none does."""
-    told = [(_count(one), path) for path, value in case.below(side, "servers") if path.startswith(f"servers/{server}/") and path.endswith("/cpus_allowed")
+    told = [(_count(one), path) for path, value in case.below(side, "servers") if path.startswith(f"servers/{server}/") and path.endswith("/limits/cpus")
             for one in (value if isinstance(value, list) else [value])]
     return min((one for one in told if one[0]), default=(0, ""))
 
