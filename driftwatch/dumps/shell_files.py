@@ -5,6 +5,7 @@ PATH is as printed, with ``~`` for the home folder wherever the text tells which
 | path | what |
 |---|---|
 | files/PATH/{bytes, size, lines, mode, owner, sha256, md5, link, kind} | size is a rounded text such as ``1.2G``, bytes a whole number |
+| files/PATH/digest_begin | the first digits of a digest that ``cut`` shortened |
 | files/PATH/modified (volatile) | as printed |
 | files/PATH/exists | true for each name that ``ls`` without ``-l`` lists |
 | files/PATH/file_system | kind and mount point of where a path lies, as ``df`` tells them |
@@ -34,6 +35,8 @@ _DATE = r"(?:\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: [+-]\d{4})?|[A-Z][
 _LISTED = re.compile(rf"([-dlbcps])([rwxsStT-]{{9}})[.+@]?\s+\d+\s+(\S+)\s+(\S+)\s+(\d[\d.]*[KMGTP]?)\s+({_DATE})\s+(\S.*?)(?: -> (\S.*))?\Z")
 _KINDS: Mapping[str, str] = MappingProxyType({"d": "folder", "l": "link", "b": "device", "c": "device", "p": "pipe", "s": "socket"})
 _DIGEST = re.compile(r"\\?([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}) [ *](\S.*)\Z")
+_CUT_DIGEST = re.compile(r"\\?([0-9a-f]{6,127}) [ *]?(\S.*)\Z")
+DIGESTING = ("sha256sum", "md5sum", "sha1sum", "sha512sum")
 _DIGESTS: Mapping[int, str] = MappingProxyType({32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"})
 _COUNTED = re.compile(r"\s*(\d+)(?:\s+(\S.*))?\Z")
 _USED = re.compile(r"(\d[\d.]*[KMGTP]?)\s+(\S.*)\Z")
@@ -117,10 +120,12 @@ def _names(command: Simple, folder: str, lines: Sequence[str]) -> Told:
     is_path = command.has("-d") or any(re.search(r"[*?\[]", operand) for operand in command.operands)
     facts: dict[str, Any] = {}
     used = 0
+    before: list[str] = []
     for line in () if command.has("-l", "-n", "-o", "-g", "-R") or command.operands[1:] else lines[:_MOST_FILES]:
         names = re.split(r"\t|\s{2,}", line.strip())
-        if not all(map(_NAME.match, names)) or line[:1].isspace():
+        if not all(map(_NAME.match, names)) or line[:1].isspace() or _is_out_of_order(command, before, names):
             break
+        before = names
         for name in names:
             path = name if is_path else f"{folder.rstrip('/')}/{name}"
             path = path.rstrip("/") if path.startswith(("/", "~", "./")) else "./" + path.rstrip("/")
@@ -128,6 +133,14 @@ def _names(command: Simple, folder: str, lines: Sequence[str]) -> Told:
         used += 1
     below = () if is_path else (fact_path("files", shortened(folder.rstrip("/"), command)) + "%2F*/exists",)
     return Told(used, facts, tells_if_whole=below if facts else ())
+
+
+def _is_out_of_order(command: Simple, before: Sequence[str], names: Sequence[str]) -> bool:
+    """Tell whether a line of one name goes before the one above it, by whatever locale: then it is of the next command."""
+    if len(before) != 1 or len(names) != 1 or command.has(*_OTHERWISE):
+        return False
+    last, name = before[0], names[0]
+    return name < last and re.sub(r"[^a-z0-9]", "", name.lower()) < re.sub(r"[^a-z0-9]", "", last.lower())
 
 
 def _listed(row: re.Match[str], command: Simple, folder: str) -> Iterator[tuple[str, Any]]:
@@ -160,9 +173,13 @@ def read_digests(command: Simple, lines: Sequence[str]) -> Told:
     used = 0
     for line in lines[:_MOST_FILES]:
         row = _DIGEST.match(line)
-        if row is None:
+        short = _CUT_DIGEST.match(line) if row is None and any(stage[0] == "cut" for stage in command.pipes) else None
+        if row is None and short is None:
             break
-        facts[f"{fact_path('files', shortened(row.group(2), command))}/{_DIGESTS[len(row.group(1))]}"] = row.group(1)
+        if row is not None:
+            facts[f"{fact_path('files', shortened(row.group(2), command))}/{_DIGESTS[len(row.group(1))]}"] = row.group(1)
+        elif short is not None:
+            facts[f"{fact_path('files', shortened(short.group(2), command))}/digest_begin"] = short.group(1)
         used += 1
     return Told(used, facts)
 

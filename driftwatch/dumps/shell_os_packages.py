@@ -45,7 +45,7 @@ def _reader(rows: Sequence[re.Pattern[str]], other: re.Pattern[str]) -> Callable
             if found and found["state"][:1] in ("", "i") and not found["state"].startswith("iU"):
                 facts[fact_path("os_packages", found["name"], "version")] = found["version"]
         told = _range(command, names) if facts else {}
-        return Told(used if facts else 0, {**facts, **told}, if_whole={"os_packages_listed/to": _AFTER_ALL} if told else {})
+        return Told(used if facts else 0, {**facts, **told}, if_whole={"os_packages_listed/to": _AFTER_ALL} if told else {}, minds_filters=bool(told))
 
     return read
 

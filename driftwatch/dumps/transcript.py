@@ -201,6 +201,8 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
         told.append(found)
         at += skipped + found.used
         before = one if not found.used and one.program not in _SILENT else None if found.used else before
+    if before is not None and any(one.used for one in told) and any(line.strip() for line in lines[at:]) and not any(map(_is_foreign, shown.commands)):
+        told.append(read_any(before, lines[at:]))
     is_unread = not any(one.used or one.tells_if_whole for one in told)
     if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
@@ -216,7 +218,8 @@ def _one(command: Simple, lines: Sequence[str]) -> Told:
     reader = read_template if is_template(command) else _READERS.get(command.program)
     last = command.pipes[-1][0] if command.pipes else ""
     is_counted = last == "wc" and command.program in _COUNTING
-    filters = shell_files.FILTERS | shell_os_packages.FILTERS if command.program in shell_os_packages.READERS else shell_files.FILTERS
+    filters = shell_files.FILTERS | (shell_os_packages.FILTERS if command.program in shell_os_packages.READERS else frozenset())
+    filters |= frozenset(("cut",)) if command.program in shell_files.DIGESTING else frozenset()
     is_filtered = all(stage[0] in filters for stage in command.pipes)
     if reader is None or not (is_counted or is_filtered):
         return read_version(command, lines) if is_filtered else Told(0, {})

@@ -380,3 +380,14 @@ def test_a_listing_that_ended_counts_what_a_folder_holds(rows, entries):
     command = "ls -l --time-style=long-iso ~/.cache/x/ops/"
     assert told(command, *rows)["folders/~%2F.cache%2Fx%2Fops/entries"] == entries
     assert "folders/~%2F.cache%2Fx%2Fops/entries" not in facts(FORMAT, "\n".join([f"$ {command}", *rows, ""]))
+
+
+def test_names_of_a_folder_end_where_the_next_commands_lines_begin():
+    facts = read_dump("$ ls /etc/modprobe.d; grep -rhs nv /etc/x; cat /sys/p\nblacklist.conf\ntuned.conf\nN\n$ true\n", "x").facts
+    assert {path for path in facts if path.startswith("files/")} >= {f"files/%2Fetc%2Fmodprobe.d%2F{name}.conf/exists" for name in ("blacklist", "tuned")}
+    assert not [path for path in facts if path.startswith("files/") and "N" in path.removeprefix("files/").replace("%2F", "")]
+    assert "transcript/cat %2Fsys%2Fp/N" in facts
+
+
+def test_a_digest_that_was_cut_is_told_by_its_beginning():
+    assert told("sha256sum config.json | cut -c1-16,65-", "e19c3b70a45d8f12  config.json") == {"files/config.json/digest_begin": "e19c3b70a45d8f12"}

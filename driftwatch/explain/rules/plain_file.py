@@ -16,8 +16,9 @@ from driftwatch.explain.words import command, count, listed, show
 from driftwatch.model import Known, Unknown, plain
 
 _DIGESTS, _DIGITS = ("sha256", "sha512", "sha1", "md5"), 12
-_CONTENT = ("sha256", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
+_CONTENT = ("sha256", "digest_begin", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
+_OF_MODULES = re.compile(r"/etc/(?:modprobe\.d|modules-load\.d)/\S*(?:nvidia|nouveau|amdgpu|mlx|rdma|gdr)")
 _MODULE = re.compile(r"(\w+)\.(?:cpython-\d+\S*|abi3)\.so")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
@@ -112,6 +113,8 @@ def _terms(case: Case, path: str, changes: list[Change], owner: str) -> Iterator
     if any(change.path.endswith("/exists") for change in changes):
         says = "it is there no more" if _bad(changes[0]) in (False, None) else "it was not there before"
         yield term("file moved" if _READ_BY_PROGRAMS.search(path) else "moved", says, facts)
+        if _OF_MODULES.match(path) and case.klass in ("device-lost", "startup-crash"):
+            yield term("module set anew", "a module of the kernel takes its options from it", facts)
         if names_file(case.text, path):
             yield term("named in the error", "the error text names this file", facts)
         return
