@@ -193,9 +193,9 @@ def test_a_server_whose_processes_may_run_on_fewer_cpus_is_a_suspect(good, bad, 
     assert (found and (found.good, found.bad)) == shown
 
 
-def test_a_job_system_that_moved_makes_fewer_cpus_likelier():
+def test_a_job_system_that_moved_is_blamed_for_fewer_cpus():
     sides = [host({"servers/torchrun/limits/cpus": cpus, "slurm/version": version}) for cpus, version in (("0-13", "21.08.8"), ("0", "22.05.2"))]
-    found = suspect(told(*sides, symptom("slow")), "limit", "CPU affinity of torchrun")
+    found = suspect(told(*sides, symptom("slow")), "service", "slurm")
     assert any("the job system that starts them moved: slurm 21.08.8 → 22.05.2" in term.says for term in found.because)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Command, Subject
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
-from driftwatch.explain.rules.rank_env import job_system
+from driftwatch.explain.rules.rank_env import job_changes, job_system
 from driftwatch.explain.servers import framework
 from driftwatch.explain.terms import term
 from driftwatch.explain.words import command, count
@@ -26,7 +26,14 @@ def weigh(case: Case) -> Iterator[Finding]:
             terms = (term("limit fell", told, (fact,)), *job_system(case))
             look = Command("confirm", f"grep Cpus_allowed_list /proc/$(pgrep -of {command([framework(server)])})/task/*/status | sort -u")
             wording = Wording("limit", f"CPUs of {server}", "~", f"{good}", f"{bad}", f"Processes of {server} may run on {told}.", commands=(look,))
-            yield Evidence(Subject("limit", f"CPU affinity of {server}"), terms, wording)
+            yield Evidence(_subject(case, server), terms, wording)
+
+
+def _subject(case: Case, server: str) -> Subject:
+    """Return what to blame: the job system where that moved, since it binds what it starts; else the limit itself."""
+    moved = job_changes(case)
+    name = moved[0].path.removesuffix("/version").rpartition("/")[2] if moved else ""
+    return Subject("service", name) if name else Subject("limit", f"CPU affinity of {server}")
 
 
 def _fewest(case: Case, side: SideName, server: str) -> tuple[int, str]:
@@ -41,4 +48,4 @@ def _count(cpus: object) -> int:
     return sum(int(last or first) - int(first) + 1 for first, last in ranges)
 
 
-RULES = (Rule("cpu_affinity", needs=(), weigh=weigh, blames=("limit",)),)
+RULES = (Rule("cpu_affinity", needs=(), weigh=weigh, blames=("limit", "service")),)

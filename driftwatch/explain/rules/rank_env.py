@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from driftwatch.compare.change import Change
 from driftwatch.explain.case import SIDES, Case, SideName
 from driftwatch.explain.explanation import Subject, Term
 from driftwatch.explain.families import os_package_family, variable_family
@@ -48,13 +49,18 @@ def _values(case: Case, side: SideName, server: str, name: str) -> dict[str, str
     return found
 
 
-def job_system(case: Case) -> Iterator[Term]:
-    """Yield that what starts the ranks moved: it sets such variables."""
-    changes = [
+def job_changes(case: Case) -> list[Change]:
+    """Return what moved of the job system: its packages, else its own version."""
+    return [
         change
         for change in case.moved("os_packages/*/version", "slurm/version")
         if change.path == "slurm/version" or os_package_family(change.path.split("/")[1]) == "job"
     ]
+
+
+def job_system(case: Case) -> Iterator[Term]:
+    """Yield that what starts the ranks moved: it sets such variables."""
+    changes = job_changes(case)
     if changes:
         found = bringer(case, [change.path.split("/")[1] for change in changes])
         told = f", {found.told}" if found is not None else ""
