@@ -32,8 +32,10 @@ _MOST = 400
 
 
 def is_template(command: Simple) -> bool:
-    """Tell whether a command asks an engine for parts of what it knows of a container, so that no JSON object follows."""
-    return command.program in ("docker", "podman") and "inspect" in command.words[1:3] and bool(_template(command))
+    """Tell whether a command asks an engine for parts of what it knows of one container, so that no JSON object follows; an image's name has other signs."""
+    is_inspect = command.program in ("docker", "podman") and command.words[1:2] in (("inspect",), ("container",)) and "inspect" in command.words[1:3]
+    asked = [word for word in command.operands if word not in ("inspect", "container", _template(command))]
+    return is_inspect and bool(_template(command)) and len(asked) == 1 and not re.search("[/:]", asked[0].lstrip("/"))
 
 
 def read_template(command: Simple, lines: Sequence[str]) -> Told:

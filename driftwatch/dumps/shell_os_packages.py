@@ -55,6 +55,8 @@ def _range(command: Simple, names: Sequence[str]) -> dict[str, Any]:
     asked = [word for word in command.operands if word not in ("-l", "list", "-qa")]
     formats = [word for word in asked if "$" in word or "%" in word]
     like = [_words(stage) for stage in command.pipes]
+    if command.program in ("rpm", "dpkg") and not any(stage[0] == "sort" or command.program == "dpkg" for stage in command.pipes):
+        return {}  # rpm lists in no order, dpkg cuts names for a terminal
     if len(asked) > len(formats) or None in like or list(names) != sorted(names) or len(names) < _LEAST_ROWS:
         return {}
     return {"os_packages_listed/to": names[-1], "os_packages_listed/like": [words for words in like if words]}
@@ -69,7 +71,9 @@ def _words(stage: Sequence[str]) -> list[str] | None:
     if stage[0] not in ("grep", "egrep") or any(set(one) - set("-Ei") for one in options) or len(patterns) != 1:
         return None
     words = re.sub(r"\\([+.|-])", r"\1", patterns[0]).split("|")
-    return [word.lower() for word in words] if all(re.fullmatch(r"[\w+.-]+", word) for word in words) else None  # a dot that means any sign asks for more
+    if not all(re.fullmatch(r"[\w+.-]+", word) for word in words):  # a dot that means any sign asks for more
+        return None
+    return [word.lower() for word in words] if any("i" in option for option in options) else words
 
 
 READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({

@@ -14,7 +14,7 @@ def gone(case: Case) -> list[str]:
     if not isinstance(last, str) or not isinstance(like, list) or not all(map(_are_words, like)):
         return []
     listed = (path for path, _ in case.below("good", "os_packages") if path.endswith("/version") and isinstance(case.bad.get(path), Unknown))
-    return [path for path in listed if (name := path.split("/")[1]) < last and all(any(word in name.lower() for word in words) for words in like)]
+    return [path for path in listed if (name := path.split("/")[1]) < last and all(any(word in name for word in words) for words in like)]
 
 
 def _are_words(value: object) -> bool:

@@ -91,3 +91,9 @@ def test_the_words_of_a_container_that_is_called_after_its_server_are_what_that_
 def test_output_of_a_template_that_is_not_understood_is_kept_by_its_lines(template):
     found = shown(template, "67108864 running")
     assert found == {"transcript/docker inspect/67108864 running": True}
+
+
+@pytest.mark.parametrize("command", ["inspect -f '{{.Id}}' vllm/vllm:v0.9.1", "image inspect -f '{{.Id}}' serve", "inspect -f '{{.Id}}' one other"])
+def test_an_image_and_several_containers_are_no_one_container(command):
+    found = dict(read_dump(f"$ docker {command}\nrunning\n$ true\n", "x").facts)
+    assert not [path for path in found if path.startswith("containers/")]

@@ -355,6 +355,8 @@ def test_a_sorted_listing_by_a_pattern_tells_how_far_it_shows_all():
 @pytest.mark.parametrize(("command", "listed"), [
     ("dpkg-query -W -f '${Package} ${Version}\\n' | grep -E 'ibverbs|curl'", ("libibverbs1", [["ibverbs", "curl"]])),
     ("dpkg-query -W", ("libibverbs1", [])), ("dpkg-query -W | grep -E 'g\\+\\+|-dev|libc6.dev'", ("libibverbs1", [["g++", "-dev", "libc6.dev"]])),
+    ("rpm -qa", (None, None)), ("dpkg -l", (None, None)),
+    ("dpkg-query -W | grep -i LIB", ("libibverbs1", [["lib"]])), ("dpkg-query -W | grep CUR", ("libibverbs1", [["CUR"]])),
     ("dpkg-query -W | grep -v lib", (None, None)), ("dpkg-query -W | head -2", (None, None)), ("dpkg-query -W curl libibverbs1", (None, None)),
 ])
 def test_a_list_of_packages_in_order_tells_how_far_it_shows_all(command, listed):

@@ -12,7 +12,7 @@ from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.pairs import both, numbers
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import term
-from driftwatch.explain.words import moved, number
+from driftwatch.explain.words import command, moved, number
 
 _WIDTH = re.compile(r"pci/([^/]+)/link/(width|width_max|speed_max)")
 
@@ -49,7 +49,7 @@ def _at_load(case: Case, told: set[str]) -> Iterator[Finding]:
         terms = [term("slower link", says, (path,))]
         if others and all(one is not None and one > bad for one in others):
             terms.append(term("one device of many", "its siblings run faster", (path,)))
-        look = Command("confirm", f"lspci -s {address} -vvv | grep -E 'LnkCap|LnkSta|LnkCtl2'", "while the GPU works")
+        look = Command("confirm", f"lspci -s {command([address])} -vvv | grep -E 'LnkCap|LnkSta|LnkCtl2'", "while the GPU works")
         wording = Wording("PCIe link", f"{address} generation", "~", f"{good:.0f}", f"{bad:.0f}", f"{says[0].upper()}{says[1:]}.", commands=(look,))
         yield Evidence(Subject("pcie-link", f"GPU {address} link"), tuple(terms), wording)
 
@@ -71,7 +71,7 @@ def _narrower(case: Case, address: str, change: Change) -> Evidence:
     says = f"the link of {title} {address} is {'narrower' if is_width else 'slower'}: {told}"
     terms = (term("narrower link" if is_width else "slower link", says, (change.path,)), *_below_siblings(case, address, change.path))
     commands = (
-        Command("confirm", f"lspci -s {address} -vvv | grep -E 'LnkCap|LnkSta'; dmesg | grep {address}"),
+        Command("confirm", f"lspci -s {command([address])} -vvv | grep -E 'LnkCap|LnkSta'; dmesg | grep {command([address])}"),
         Command("look", "# seat the card or its riser again, or try another slot: a reboot may restore the width"),
     )
     wording = Wording("PCIe link", f"{address} {what.replace('_', ' ')}", "~", good, bad, f"{says[0].upper()}{says[1:]}.", commands=commands)

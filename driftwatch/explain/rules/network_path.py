@@ -110,9 +110,8 @@ def _settings(case: Case) -> Iterator[Finding]:
 
 def _lost(case: Case) -> Iterator[Finding]:
     """Yield the packages that the wire is driven with and that are gone since the good side, as one: they go together, and come back together."""
-    removed = [change.path for change in case.moved("os_packages/*/version") if change.kind == "removed"]
-    gone = [path for path in (*removed, *os_listing.gone(case)) if os_package_family(path.split("/")[1]) in ("network", "nccl")]
-    if gone and case.klass in ("slow", "hang"):
+    gone = _gone(case)
+    if gone:
         names = [path.split("/")[1] for path in gone]
         says = f"{listed(names)} {'was' if len(names) == 1 else 'were'} installed on the good side and not now: collectives go another way without"
         fits = (term("text fits", "the error text speaks of the network"),) if _TEXT.search(case.text) else ()
@@ -123,15 +122,23 @@ def _lost(case: Case) -> Iterator[Finding]:
         yield Evidence(Subject("network", first), (term("package gone", says, gone), term("wire moved", "a slower wire is what is left", gone), *fits), wording)
 
 
+def _gone(case: Case) -> list[str]:
+    """Return the facts of the packages of the wire that are gone, where collectives that go another way would show so."""
+    removed = [change.path for change in case.moved("os_packages/*/version") if change.kind == "removed"]
+    gone = [path for path in (*removed, *os_listing.gone(case)) if os_package_family(path.split("/")[1]) in ("network", "nccl")]
+    return gone if case.klass in ("slow", "hang") else []
+
+
 def _packages(case: Case) -> Iterator[Finding]:
     """Yield packages of the operating system that a process of the server loads, or that the wire is driven with."""
     kinds = {"nccl": ("nccl", "wire moved"), "library": ("library", "system library moved"), "network": ("network", "system library moved")}
+    told = _gone(case)
     for change in case.moved("os_packages/*/version"):
         name = change.path.split("/")[1]
         kind, weight = kinds.get(os_package_family(name), ("", ""))
         if kind == "network" and case.has_moved("modules/*/srcversion", "modules/*/version"):
             continue  # the modules that it brought are told
-        if not kind or re.search(r"-(?:dev|headers|doc|dbg)\b", name):
+        if not kind or change.path in told or re.search(r"-(?:dev|headers|doc|dbg)\b", name):
             continue
         good, bad = both(case, change.path)
         look = Command("confirm", f"dpkg -l {name}; ldconfig -p | grep {name.split('-')[0].rstrip('0123456789')}")
