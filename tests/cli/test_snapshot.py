@@ -127,6 +127,9 @@ def test_ctrl_c_stops_asking_and_leaves_nothing_running(cli, fake_ssh, hosts):
     assert out == ""
     assert err.rstrip().endswith("stopped")
     assert err.count("stopped by Ctrl-C") == len(hosts)
+    end = time.monotonic() + 5  # who is killed may be a zombie until init collects it
+    while time.monotonic() < end and any(Path(f"/proc/{pid}").exists() for pid in started.read_text().split()):
+        time.sleep(0.05)
     assert not [pid for pid in started.read_text().split() if Path(f"/proc/{pid}").exists()]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from driftwatch.dumps.read import read_dump
-from driftwatch.explain.families import argument_family, package_family, variable_family
+from driftwatch.explain.families import argument_family, is_workaround, package_family, variable_family
 from driftwatch.explain.naming import names_argument, names_file, names_package, names_variable
 from driftwatch.explain.servers import with_argument
 from driftwatch.model import Symptom
@@ -86,6 +86,14 @@ def test_families_of_variables_are_routed_by_the_symptom():
 
 def test_a_variable_of_debugging_is_left_under_changes():
     assert told(snapshot(env()), snapshot(env(NCCL_DEBUG="WARN", PYTHONFAULTHANDLER="1")), OOM).suspects == ()
+
+
+@pytest.mark.parametrize(("name", "is_one"), [
+    ("SGL_DISABLE_TP_MEMORY_INBALANCE_CHECK", True), ("FLASHINFER_DISABLE_VERSION_CHECK", True), ("SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK", True),
+    ("VLLM_DISABLE_COMPILE_CACHE", False),
+])
+def test_a_check_that_was_switched_off_is_a_workaround(name, is_one):
+    assert is_workaround(name) is is_one
 
 
 def test_a_workaround_that_was_set_weighs_less_than_another_variable_of_its_family():
