@@ -93,16 +93,14 @@ def metadata_head(host: Host, path: str) -> str:
     head, end, _ = host.head_bytes(path, HEAD_BYTES >> 3).partition(b"\n\n")
     if not end:
         head, end, _ = host.head_bytes(path, HEAD_BYTES).partition(b"\n\n")
-    return (head + end).decode("utf-8", "surrogateescape")  # what follows is long, and need not be decoded
+    return (head + end[:1]).decode("utf-8", "surrogateescape")  # what follows is long, and need not be decoded
 
 
 def parse_metadata(text: str) -> Metadata:
     """Return name, version and requirements from the head of a metadata file; Unreadable where it names none."""
     if not text:
         raise Unreadable("it is empty")
-    text = text.replace("\r\n", "\n") if "\r" in text else text
-    end = text.find("\n\n")
-    head = "\n" + (text if end < 0 else text[:end + 1])
+    head = "\n" + (text.replace("\r\n", "\n").partition("\n\n")[0] + "\n" if "\r" in text else text)
     if "\0" in head:
         raise Unreadable("it holds NUL bytes")
     name, version = (found.group(1).strip() if found else "" for found in [field.search(head) for field in _FIELDS[:2]])
@@ -115,8 +113,11 @@ def parse_metadata(text: str) -> Metadata:
 def _foreign(head: str) -> str:
     """Return a sentence on the first byte that is no UTF-8, or "". The last line may have been cut within a letter."""
     whole = head.rpartition("\n")[0]
-    found = re.search("[\udc80-\udcff]", whole)
-    return "byte 0x%02x on line %d is no UTF-8" % (ord(found.group()) - 0xDC00, whole.count("\n", 0, found.start()) + 1) if found else ""
+    try:
+        whole.encode()
+    except UnicodeEncodeError as foreign:
+        return "byte 0x%02x on line %d is no UTF-8" % (ord(whole[foreign.start]) - 0xDC00, whole.count("\n", 0, foreign.start) + 1)
+    return ""
 
 
 def parse_direct_url(text: str) -> Dict[str, Any]:
