@@ -40,6 +40,16 @@ class Hashing:
         if len(self.piece) == PIECE:
             yield from self._work(PIECE)
 
+    def ready(self) -> Iterator[Answered]:
+        """Yield the answers of all small files that were given."""
+        yield from self._work(PIECE)
+        while self.handed:
+            self.host.asking(self.mate.doing())
+            answered = [*self._from_mate(PATIENCE_S)]
+            yield from answered
+            if not answered and self.handed[1:]:
+                yield from self._taken_back(self.mate.doing())
+
     def rest(self) -> Iterator[Answered]:
         """Yield all answers that are still to come, and let the mate go."""
         try:
@@ -47,12 +57,7 @@ class Hashing:
             for _, one in sorted(self.large, reverse=True):
                 self.piece = [one]
                 yield from self._work(0)
-            while self.handed:
-                self.host.asking(self.mate.doing())
-                answered = [*self._from_mate(PATIENCE_S)]
-                yield from answered
-                if not answered and self.handed[1:]:
-                    yield from self._taken_back(self.mate.doing())
+            yield from self.ready()
         finally:
             if self.mate is not None:
                 self.mate.end()

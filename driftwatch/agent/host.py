@@ -19,6 +19,13 @@ from .typed import Any, Callable, Dict, Generator, Iterator, List, Mapping, Name
 
 MIB = 1 << 20
 sha256 = _sha256
+TOO_LARGE = "too large, not hashed"
+
+
+class Kind(NamedTuple):
+    """What a folder says of a name in it, which costs no look at the thing itself: ``file``, ``dir``, ``link`` or ``other``."""
+
+    kind: str
 
 
 class Stat(NamedTuple):
@@ -211,26 +218,26 @@ class Host:
             return False
         return True
 
-    def walk(self, top: str, skip: Tuple[str, ...] = ("__pycache__",), depth: int = 64) -> Iterator[Tuple[str, Any]]:
-        """Yield ``(path below top, Stat)`` of all that is no folder, in sorted order, following no link.
+    def walk(self, top: str, skip: Tuple[str, ...] = ("__pycache__",), depth: int = 64, *, is_brief: bool = False) -> Iterator[Tuple[str, Any]]:
+        """Yield ``(path below top, Stat)`` of all that is no folder, in sorted order, following no link; a Kind will do where it is to be brief.
 
         Where a folder below cannot be listed or a name cannot be looked at, ``(its path, Unknown)`` is yielded instead; folders deeper than ``depth`` likewise.
         """
-        stack = [""]
+        stack, look = [""], self.kinds if is_brief else self.entries
         while stack:
             below = stack.pop()
             where = top + "/" + below if below else top
             if below.count("/") >= depth:
                 yield below, Unknown("error", "%s: deeper than %d folders, not entered" % (where, depth))
                 continue
-            entries = self.entries(where) if not below else self.attempt(self.entries, where)
+            entries = look(where) if not below else self.attempt(look, where)
             if isinstance(entries, Unknown):
                 yield below, entries
                 continue
             folders = []
             for name, stat in entries or ():
                 path = below + "/" + name if below else name
-                if isinstance(stat, Stat) and stat.kind == "dir":
+                if stat[0] == "dir":
                     if name not in skip:
                         folders.append(path)
                 else:
@@ -241,6 +248,12 @@ class Host:
         """Return the sorted names in a folder, each with its lstat, Unknown where that failed; what vanished meanwhile is left out."""
         self.asking("list " + path)
         found: List[Tuple[str, Any]] = self.root.entries(path)
+        return found
+
+    def kinds(self, path: str) -> List[Tuple[str, Any]]:
+        """Return the sorted names in a folder, each with its Kind, Unknown where that failed."""
+        self.asking("list " + path)
+        found: List[Tuple[str, Any]] = self.root.kinds(path)
         return found
 
     def sha256(self, path: str, limit: int = 2 << 30) -> Digest:

@@ -13,7 +13,7 @@ import time
 from operator import itemgetter
 
 from . import bounded
-from .host import MIB, Answer, Digest, Ran, Space, Stat, sha256
+from .host import MIB, TOO_LARGE, Answer, Digest, Kind, Ran, Space, Stat, sha256
 from .probe import Absent, Denied, Refusal, Unknown, Unreadable, refusal
 from .typed import Any, Callable, Dict, Iterator, List, NoReturn, Tuple
 
@@ -22,6 +22,7 @@ LATE = 0.8
 WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or those of an image were all made the same
 SETTLED_NS = 2 * WHOLE_S_NS  # a file changed later than this before it was read can change again within one tick of its clock
 KIND_BITS = 0o170000
+FILE, FOLDER, LINK, OTHER = map(Kind, ("file", "dir", "link", "other"))
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
 Question = Callable[[Callable[[int, int], bytes], int], Any]
@@ -114,13 +115,17 @@ class RealRoot:
         except OSError as failed:
             refuse(path, failed)
 
-    def entries(self, path: str) -> List[Tuple[str, Any]]:
+    def entries(self, path: str, look: Any = lambda entry: _stat(entry.stat(follow_symlinks=False))) -> List[Tuple[str, Any]]:
         """Return the sorted names in a folder, each with its lstat, or Unknown where that failed."""
         try:
             with os.scandir(path) as found:
-                return sorted(_looked_at(found), key=itemgetter(0))
+                return sorted(_looked_at(found, look), key=itemgetter(0))
         except OSError as failed:
             refuse(path, failed)
+
+    def kinds(self, path: str) -> List[Tuple[str, Any]]:
+        """Return the sorted names in a folder, each with its kind, or Unknown where that failed."""
+        return self.entries(path, _kind)
 
     def stat(self, path: str) -> Stat:
         """Return what lstat says."""
@@ -157,7 +162,7 @@ class RealRoot:
             descriptor, before = self._opened(path, os.O_NOFOLLOW)
             try:
                 if before.st_size > limit:
-                    raise Unreadable("%s: too large, not hashed: %d bytes" % (path, before.st_size))
+                    raise Unreadable("%s: %s: %d bytes" % (path, TOO_LARGE, before.st_size))
                 digest, size = _hash(descriptor, before.st_size, path)
                 after = _fstat(descriptor, path)
             finally:
@@ -235,15 +240,19 @@ def _space(path: str) -> Space:
     return Space(told.f_blocks * unit, (told.f_blocks - told.f_bfree) * unit, told.f_bavail * unit, told.f_files, told.f_ffree)
 
 
-def _looked_at(found: Iterator["os.DirEntry[str]"]) -> Iterator[Tuple[str, Any]]:
-    """Yield the names with their lstat; what vanished meanwhile is left out, one that fails costs itself and not its folder."""
+def _looked_at(found: Iterator["os.DirEntry[str]"], look: Any) -> Iterator[Tuple[str, Any]]:
+    """Yield the names with what a look at them gives; what vanished meanwhile is left out, one that fails costs itself and not its folder."""
     for entry in found:
         try:
-            yield entry.name, _stat(entry.stat(follow_symlinks=False))
+            yield entry.name, look(entry)
         except FileNotFoundError:
             continue
         except OSError as failed:
             yield entry.name, _unknown(entry.path, failed)
+
+
+def _kind(entry: "os.DirEntry[str]") -> Kind:
+    return FILE if entry.is_file(follow_symlinks=False) else FOLDER if entry.is_dir(follow_symlinks=False) else LINK if entry.is_symlink() else OTHER
 
 
 def _unknown(path: str, failed: OSError) -> Unknown:

@@ -10,7 +10,7 @@ import os
 import tarfile
 import zipfile
 
-from .host import Digest, Ran, Space, Stat, sha256
+from .host import TOO_LARGE, Digest, Ran, Space, Stat, sha256
 from .probe import Absent, Denied, NotRecorded, TimedOut, Unreadable
 from .typed import Any, Dict, List, NoReturn, Optional, Tuple
 
@@ -262,6 +262,8 @@ class RecordedRoot:
         return [(name, Stat(self.tree.entry(real + "/" + name) or "file", 0) if name in denied else self.stat(real + "/" + name))
                 for name in sorted(names | denied)]
 
+    kinds = entries
+
     def stat(self, path: str) -> Stat:
         """Return kind and size of the path itself; times are not part of the format."""
         above, _, name = path.rstrip("/").rpartition("/")
@@ -313,7 +315,7 @@ class RecordedRoot:
             raise Unreadable("%s: not a regular file" % path)
         data = self.tree.read(self._file(path))
         if len(data) > limit:
-            raise Unreadable("%s: too large, not hashed: %d bytes" % (path, len(data)))
+            raise Unreadable("%s: %s: %d bytes" % (path, TOO_LARGE, len(data)))
         return Digest(sha256(data).hexdigest(), len(data), None, None)
 
     def mate(self, _answer: Any) -> None:

@@ -37,6 +37,7 @@ _WORD = re.compile(rb"[A-Z]\w+")
 _TYPES = re.compile(rb"^(from \.\.?typed import )(.*)$", re.MULTILINE)
 _FROM_MODULE = re.compile(r"^\s*from \.\.?(\w+) import ", re.MULTILINE)
 _FROM_PACKAGE = re.compile(r"^\s*from \.\.? import ([\w, ]+)", re.MULTILINE)
+_WORDS = re.compile(rb'\b(reads|root_shows)="[^"\n]*"')
 _COMMENT = re.compile(rb"(?:^[ \t]*#.*|  #[^\"'\n]*)$", re.MULTILINE)
 
 
@@ -98,12 +99,12 @@ def _imported(source: str) -> set[str]:
 
 
 def lean(source: bytes) -> bytes:
-    """Return a source without docstrings, comments and the types of what functions take, hold and give.
+    """Return a source without docstrings, comments, the types of what functions take, hold and give, and what a probe says of itself to people.
 
     A bare ``0`` and empty lines stand in, so that line numbers hold. Outside texts one space indents as well as four, and none stands around signs.
     """
     bare = _DOCSTRING.sub(lambda found: found[1] + (found[2] and found[2] + b"0") + b"\n" * found[3].count(b"\n"), source)
-    untyped = _DEFINITION.sub(lambda found: _PARAMETER.sub(rb"\1", found[0]), bare)
+    untyped = _DEFINITION.sub(lambda found: _PARAMETER.sub(rb"\1", found[0]), _WORDS.sub(rb'\1=""', bare))
     untyped = _FUNCTION.sub(lambda found: _VARIABLE.sub(rb"\n\1 = ", found[0]), untyped)
     untyped = _RETURNS.sub(b"):", _COMMENT.sub(b"", untyped))
     parts = _TEXT.split(untyped)

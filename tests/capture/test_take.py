@@ -141,7 +141,7 @@ def test_a_plan_carries_what_its_probes_import_and_no_more():
 
 
 class Untyped(ast.NodeTransformer):
-    """Takes away the types of variables, but for those of a class, which are its fields, and where types come from."""
+    """Takes away the types of variables, but for those of a class, which are its fields, where types come from, and what a probe says to people."""
 
     is_inside = False
 
@@ -153,6 +153,9 @@ class Untyped(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node):
         return ast.Assign([node.target], node.value) if self.is_inside and node.value else node
+
+    def visit_keyword(self, node):
+        return None if node.arg in ("reads", "root_shows") else node
 
     def visit_ImportFrom(self, node):
         return None if node.module == "typed" else node
