@@ -1,4 +1,4 @@
-"""Runs one collector on this machine, in a process of its own: ``python3 -I -S benchmarks/collector.py NAME SETTINGS [FILE]``.
+"""Runs one collector on this machine, in a process of its own: round_robin.COLLECTOR, then NAME SETTINGS [FILE].
 
 SETTINGS is the JSON of the settings of an order; ``site`` in it is a package folder to look at and ``python`` its interpreter (null: it is not asked),
 ``known_file`` a file that FILE named in an earlier run: what the sources collector told then is known now, and not read again. Where SETTINGS is empty
@@ -56,7 +56,7 @@ def known_of(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the collector to its end."""
+    """Run the collector to its end, and end."""
     given = json.loads(sys.argv[2])
     is_idle = not given
     host = host_of(given)
@@ -69,8 +69,4 @@ def main() -> None:
     if facts is not None:
         with open(sys.argv[3], "w", encoding="ascii") as file:  # noqa: PTH123  # as above
             json.dump(known_of(facts), file)
-
-
-if __name__ == "__main__":
-    main()
     os._exit(0)  # as a probe's child does

@@ -22,11 +22,10 @@ import zipfile
 from pathlib import Path
 
 from debian import no
-from round_robin import Cost, Row, compare, compile_all, series, table
+from round_robin import BARE, COLLECTOR, HERE, Cost, Row, compare, compile_all, series, table
 
 ROOT = Path(__file__).resolve().parent.parent
-BARE = (sys.executable, "-I", "-S")
-COLLECTOR = (*BARE, str(ROOT / "benchmarks/collector.py"), "sources")
+SOURCES = (*COLLECTOR, "sources")
 PLATFORMS = ("manylinux_2_34_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64")
 ABIS = ("cp312", "abi3", "none")
 LARGE = 1 << 20
@@ -80,7 +79,7 @@ def tree_rows(work: Path) -> list[Row]:
     tree, why_not = fetch(work, "sglang", "0.5.23")
     top = tree / "sglang"
     return [
-        Row("driftwatch's sources collector, sglang 0.5.23", (*COLLECTOR, json.dumps({"source": str(tree)})), why_not=why_not),
+        Row("driftwatch's sources collector, sglang 0.5.23", (*SOURCES, json.dumps({"source": str(tree)})), why_not=why_not),
         Row("find, xargs -P2 -n500 sha256sum", piped(top, "sha256sum"), why_not=why_not),
         Row("find, xargs -P2 -n500 openssl sha256", piped(top, "openssl dgst -sha256"), why_not=why_not or no("openssl")),
         *aide_rows(work, top, why_not or no("aide")),
@@ -104,11 +103,11 @@ def aide_rows(work: Path, top: Path, why_not: str) -> list[Row]:
 def again_rows(tree: Path, known: Path, why_not: str = "") -> list[Row]:
     """Return another look at an unchanged tree, the bare walk, and each process without its work. The first look is taken now, and kept in ``known``."""
     if not why_not:
-        subprocess.run([*COLLECTOR, json.dumps({"source": str(tree)}), known], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        subprocess.run([*SOURCES, json.dumps({"source": str(tree)}), known], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     return [
-        Row(AGAIN, (*COLLECTOR, json.dumps({"source": str(tree), "known_file": str(known)})), why_not=why_not),
+        Row(AGAIN, (*SOURCES, json.dumps({"source": str(tree), "known_file": str(known)})), why_not=why_not),
         Row(WALK, (*BARE, str(ROOT / "benchmarks/walk.py"), str(tree / "sglang")), why_not=why_not),
-        Row(IDLE, (*COLLECTOR, "{}")),
+        Row(IDLE, (*SOURCES, "{}")),
         Row(BLANK, (*BARE, "-c", "pass")),
     ]
 
@@ -119,7 +118,7 @@ def library_rows(work: Path) -> list[Row]:
     folder = work if why_not else libraries(work, kernel)
     one = ("openssl", "dgst", "-sha256", *map(str, sorted(folder.glob("*.so*"))))
     return [
-        Row("driftwatch's sources collector, two processes", (*COLLECTOR, json.dumps({"source": str(folder)})), why_not=why_not),
+        Row("driftwatch's sources collector, two processes", (*SOURCES, json.dumps({"source": str(folder)})), why_not=why_not),
         Row("openssl sha256, one process", one, why_not=why_not or no("openssl")),
         Row("find, xargs -P2 -n1 openssl sha256", piped(folder, "openssl dgst -sha256", 1), why_not=why_not or no("openssl")),
     ]
@@ -143,6 +142,7 @@ def main() -> None:
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     compile_all(ROOT / "driftwatch")
+    compile_all(HERE)
     small, large = tree_rows(given.work), library_rows(given.work)
     costs = compare(small, given.rounds)
     print(table(small, costs, small[0].name))

@@ -15,14 +15,13 @@ import sys
 from pathlib import Path
 
 from local_snapshot import ROOT, pip_install
-from round_robin import Cost, Row, compare, compile_all, series, table
+from round_robin import BARE, COLLECTOR, HERE, Cost, Row, compare, compile_all, series, table
 
 LARGE_ONES = (
     "jupyter", "apache-airflow", "transformers", "fastapi", "openai", "datasets", "scikit-learn", "pandas", "matplotlib", "ray[default]", "gradio", "streamlit",
     "mlflow", "wandb",
 )
 OURS, IDLE, PIP, UV = "driftwatch's packages collector", "the collector imported, with nothing to look at", "pip inspect", "uv pip list"
-BARE = (sys.executable, "-I", "-S")
 
 
 def rows(work: Path) -> list[Row]:
@@ -37,7 +36,7 @@ def rows(work: Path) -> list[Row]:
     if not uv.exists():
         subprocess.run([sys.executable, "-m", "venv", work / "tools"], check=True)
     no_uv = "" if uv.exists() else pip_install(work / "tools/bin/python", "uv")
-    collector = (*BARE, str(ROOT / "benchmarks/collector.py"), "packages")
+    collector = (*COLLECTOR, "packages")
     return [
         Row(OURS, (*collector, json.dumps({"site": str(site), "python": None}))),
         Row("the same, and the interpreter asked for its version", (*collector, json.dumps({"site": str(site), "python": str(python)}))),
@@ -57,6 +56,7 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     compared = rows(given.work)
     compile_all(ROOT / "driftwatch")
+    compile_all(HERE)
     costs = compare(compared, given.rounds)
     print(table(compared, costs, OURS), "\n")
     for peer in (PIP, UV):

@@ -42,6 +42,11 @@ class Cost:
     peak_mib: float
 
 
+HERE = Path(__file__).resolve().parent
+BARE = (sys.executable, "-I", "-S")
+COLLECTOR = (*BARE, "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); import collector; collector.main()")  # as a module, for its .pyc
+
+
 def compile_all(folder: Path, python: str = sys.executable) -> None:
     """Compile a package's sources, since imports without .pyc cost several times as much."""
     subprocess.run([python, "-m", "compileall", "-q", str(folder)], check=False, env=environment())
