@@ -52,7 +52,7 @@ _WRAPPER = Regex(
     r"|Connection(?:Reset|Refused|Aborted)Error|closed by (?:remote )?peer|remote process exited|EOFError|raised during graph capture"
     r"|^Aborted|Fatal Python error: Aborted|Task exception was never retrieved|is dead|died unexpectedly|exit code"
     r"|hit an exception: Traceback|Background loop|Ninja build failed|Error building extension|ninja: build stopped", re.IGNORECASE)
-_ADVICE = Regex("lease (?:re)?install|pip3? install")  # what an import failed of stands in the error before it
+_ADVICE = Regex(r"lease (?:re)?install|pip3? install|(?:not|or \w+ is) installed")  # what an import failed of stands in the error before it
 _ARGUMENTS = Regex(r"server_args=|\bNamespace\(|non-default args")  # what a server was given: names of limits and timeouts, no error
 _NEVER_SERVED = Regex("warmup error")  # SGLang listens before it asks itself for the first time
 _IDLE = Regex(r"Exception ignored (?:in|from|while)\b|Error in (?:atexit|sys\.excepthook)\b")  # what only goes wrong while the program ends

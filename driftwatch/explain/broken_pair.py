@@ -17,6 +17,7 @@ from driftwatch.explain.terms import pip, term
 from driftwatch.explain.words import listed, moved, show
 from driftwatch.model import Answer, Known
 
+_IMPORTED_ONLY = ("torchvision", "torchaudio")  # a server that works on text imports them, and calls them never
 _NOT_BY_IMPORT = ("slow", "accuracy", "wrong-output", "hang", "oom", "device-lost")
 Broke = Literal["family broke", "requirement broke", "built for another"]
 
@@ -40,10 +41,12 @@ def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
     if not pair.held:
         terms.append(term("open", "whether they fitted on the good side is not known", facts))
     is_plain = package_family(pair.follower) not in GPU_STACK and package_family(pair.leader) not in GPU_STACK
+    is_plain = is_plain or (case.klass in _NOT_BY_IMPORT and pair.follower in _IMPORTED_ONLY)
+    is_no_cause = is_plain and case.klass in _NOT_BY_IMPORT
     if is_plain:
-        terms.append(term("pair of a plain package", "no part of the GPU stack", facts))
-        if case.klass in _NOT_BY_IMPORT:
-            terms.append(term("pair breaks an import", "plain packages that do not fit fail when they are imported or called, and do not make this", facts))
+        terms.append(term("pair of a plain package", "no part of what computes on the GPU", facts))
+    if is_no_cause:
+        terms.append(term("pair breaks an import", "what does not fit fails when it is imported or called, and does not make this", facts))
     first, second, said = pair.follower, pair.leader, Said(case)
     if not has_moved(case, first):
         partner = _change(case, second)
@@ -57,7 +60,7 @@ def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
     if is_of_system(case.text):
         terms.append(term("the system refused", "the operating system refused or lacked something: no version does that", facts))
     yield Evidence(Subject("package", first), tuple(terms), _wording(case, first, second, pair.says))
-    if has_moved(case, second) and not (is_plain and case.klass in _NOT_BY_IMPORT):
+    if has_moved(case, second) and not is_no_cause:
         weight = "other side of a plain pair" if is_plain else "other side of a broken pair"
         yield Evidence(Subject("package", second), (term(weight, f"since it moved, {first} does not fit: {pair.says}", facts),))
 

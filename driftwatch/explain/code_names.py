@@ -44,6 +44,10 @@ _CODES = (  # error codes and words of a library that stand in errors of others
     (r"peft", r"\bPeft\w+|\bLora(?:Config|Model)\b"),
     (r"huggingface-hub", r"\bHf\w+Error\b|\bHFValidationError\b|\b(?:LocalEntry|Repository|Revision)NotFoundError\b|\bhf_hub_\w+|/(?:blobs|snapshots)/[\w.-]+"),
     (r"transformers", r"/blobs/[\w.-]+\.py\b|\btransformers_modules\b"),
+    (r"cachetools", r"\b\w*(?:LRU|LFU|TTL|TLRU)Cache\b"), (r"httpx", r"\bAsyncClient\b"), (r"pyzmq", r"\bZMQ\w*Error\b"), (r"jinja2", r"\bTemplate\w*Error\b"),
+    (r"numba", r"\bNumba\w*(?:Error|Warning)\b|\bTypingError\b"), (r"aiohttp", r"\bClient(?:Session|\w*Error)\b"), (r"pillow", r"\bUnidentifiedImageError\b"),
+    (r"sentencepiece", r"\bSentencePiece\w+"), (r"outlines.*", r"\bRegex(?:Guide|FSM)\b"), (r"einops", r"\bEinopsError\b"), (r"triton", r"\bPTXASError\b"),
+    (r"prometheus-client", r"\bCollectorRegistry\b|Duplicated timeseries"),
     (r"torchao", r"\bAffineQuantizedTensor\w*"), (r"ray", r"\braylet\b|\bRay\w+Error\b|\bGcs\w+\b"), (r"gguf", r"\bGGUF\w*"),
     (r"mooncake-transfer-engine.*", r"\bTransferEngine\b"), (r"nixl.*", r"\bNIXL\w*|\bnixl_?[aA]gent"), (r"apache-tvm-ffi", r"\bTVMError\b|\btvm[._]ffi\b"),
 )

@@ -43,3 +43,12 @@ def is_loaded(case: Case, side: SideName, gpu: str) -> bool:
 def without_room(case: Case) -> str:
     """Return the kernel's line that it found no room for the memory of a device on the bus, "" where it told none since the good side."""
     return next((line for line in logged_more(case, PCIE_LOG) if _NO_ROOM.search(line)), "")
+
+
+def claimed(case: Case) -> dict[str, list[str]]:
+    """Return the modules that drive GPUs of the bad side which its GPU driver drove on the good one, each with the facts of those GPUs."""
+    found: dict[str, list[str]] = {}
+    for path, driver in case.below("bad", "pci"):
+        if path.endswith("/driver") and case.value("bad", path.removesuffix("driver") + "kind") == "gpu" and case.value("good", path) not in (None, driver):
+            found.setdefault(str(driver), []).append(path)
+    return found

@@ -13,6 +13,7 @@ _PATH = re.compile(r"(?<![\w.])/[\w./+@-]+")
 LACKS = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|[Pp]lease install|is not installed|requires the .{1,40} (?:package|library)")
 _LACKED_NAME = re.compile(r"(cannot import name) ['\"]\w+['\"](?= from)")  # of a module's own, which may be called like a distribution
 _NO_MODULE = re.compile(r"No module named ['\"]?(\w+)")
+_ASKED_OF = re.compile(r"cannot import name ['\"]\w+['\"] from ['\"](\w+)|No module named ['\"](\w+)\.\w|module ['\"](\w+)[\w.]*['\"] has no attribute")
 _REPORTED_BY = re.compile(r"\btorch\.(?:cuda\.|distributed\.)?(?:AcceleratorError|OutOfMemoryError|Dist\w+Error)")
 _ASKED_BY = re.compile(r"^(?:\w+\.)+\w+(?=:)", re.MULTILINE)
 _CHARACTERS = r"LANG|LANGUAGE|LC_\w+|PYTHON(IOENCODING|UTF8|COERCECLOCALE)"
@@ -54,6 +55,12 @@ def missing_module(text: str) -> str:
     """Return the first part of the module that a text says is not there; empty where it says no such thing."""
     found = _NO_MODULE.search(text)
     return found[1].lower() if found is not None else ""
+
+
+def asked_of(text: str) -> str:
+    """Return the first part of the module of which a name or a part was asked that it does not have; empty where a text says no such thing."""
+    found = _ASKED_OF.search(text)
+    return next(filter(None, found.groups())).lower() if found is not None else ""
 
 
 def variable_fits(text: str, name: str) -> bool:

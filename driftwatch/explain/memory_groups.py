@@ -15,6 +15,9 @@ from driftwatch.explain.words import listed, number
 LOG = "kernel_log/oom_kill"
 _OF_GROUP = re.compile(r"memory cgroup out of memory|CONSTRAINT_MEMCG|oom_memcg=", re.IGNORECASE)
 _ORDERS = ("limits/unit/*/MemoryMax", "limits/unit/*/MemoryHigh", "limits/unit/*/MemorySwapMax", "services/*/unit/MemoryMax", "services/*/unit/MemoryHigh")
+_CALLED = {
+    "memory_max_bytes": "memory.max", "memory_high_bytes": "memory.high", "memory_bytes": "memory limit", "pids_max": "pids.max", "cpu_max_cores": "cpu.max",
+}
 _COUNTERS = (("/oom_kills", "/memory_max_bytes"), ("/oom_killed", "/memory_bytes"))
 
 
@@ -44,6 +47,8 @@ def _limited(case: Case) -> list[tuple[str, str]]:
     """Return the counters that grew, or that a container's end set, of groups that have a limit, each with that limit's fact."""
     found = []
     for path, value in (*case.below("bad", "cgroup"), *case.below("bad", "containers")):
+        if is_told_again(case, path):
+            continue
         ending = next(((counter, limit) for counter, limit in _COUNTERS if path.endswith(counter)), None)
         if ending is None:
             continue
@@ -55,10 +60,18 @@ def _limited(case: Case) -> list[tuple[str, str]]:
     return found
 
 
+def is_told_again(case: Case, path: str) -> bool:
+    """Tell whether a fact of our own group is told of a server that is in the same one, as within a container."""
+    group = case.value("bad", "cgroup/own/group") if path.startswith("cgroup/own/") else None
+    groups = [value for other, value in case.below("bad", "cgroup") if other.startswith("cgroup/servers/") and other.endswith("/group")]
+    return group is not None and group in groups
+
+
 def title(limit: str) -> str:
-    """Return how a limit of a group is called, by its fact: ``memory max of vllm``."""
+    """Return how a limit of a group is called, by its fact: ``memory.max of vllm``."""
     *_, whose, what = limit.split("/")
-    return f"{what.replace('_', ' ').removesuffix(' bytes')} of {whose}"
+    called = _CALLED.get(what, what.replace("_", " "))
+    return f"{called} of {'our own group' if limit.startswith('cgroup/own/') else whose}"
 
 
 def unit(path: str) -> str:

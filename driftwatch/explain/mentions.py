@@ -8,7 +8,7 @@ from functools import cached_property
 
 from driftwatch.explain.case import SIDES, Case
 from driftwatch.explain.code_names import speaks_with
-from driftwatch.explain.error_words import is_of_system, missing_module, without_noise
+from driftwatch.explain.error_words import asked_of, is_of_system, missing_module, without_noise
 from driftwatch.explain.explanation import Term
 from driftwatch.explain.families import package_family, speaks_of
 from driftwatch.explain.naming import frames, is_file_about, is_import_of, lacks_symbol_of, names_package, quotes_version
@@ -48,6 +48,12 @@ class Said:
     def required(self) -> Mapping[str, list[str]]:
         """Return what each distribution requires."""
         return required_by(self.case)
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """Return the installed distributions of which the error asked a name or a part that they do not have."""
+        module = asked_of(self.case.text)
+        return tuple(name for name in self.installed if module and is_import_of(module, name))
 
     @cached_property
     def frames(self) -> tuple[str, ...]:
@@ -101,6 +107,8 @@ def mentions(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
         yield term("server named" if is_server else "named in the error", "the error text names it", facts)
         if any(quotes_version(case.text, case.value(side, f"packages/{name}/version")) for side in SIDES):
             yield term("version quoted", "the error text quotes its version", facts)
+    if name in said.asked:
+        yield term("lacks what is asked of it", "the error asks something of it that it does not have", facts)
     symbol = lacks_symbol_of(case.text, name)
     if symbol:
         yield term("lacks its symbol", f"a symbol of {symbol} is missing: its library gives those", facts)

@@ -89,7 +89,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     # what the error says: the one that raises is often the victim of what it needs
     "error text": {
         "named in the error": 1.8, "value named": 1.2, "both values named": 2.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4,
-        "lacks its symbol": 1.4, "refusal of settings": 0.8,
+        "lacks its symbol": 1.4, "lacks what is asked of it": 1.6, "refusal of settings": 0.8,
         "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
         "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
     },
@@ -104,7 +104,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "relations of a host": {
         "pair broke": 4.6, "pair broke, before unknown": 2.8, "kernel package": 0.8, "pair of a plain package": -1.6, "pair breaks an import": -1.6,
-        "text and driver agree": 1.0, "another kernel runs": 0.8,
+        "text and driver agree": 1.0, "another kernel runs": 0.8, "driver silent": 2.2, "silent elsewhere": 0.6,
     },
     "files and trees": {
         "file altered": 1.4, "file missing": 1.2, "source edited": 1.6, "edited for the symptom": 0.8, "blanks only": -2.5, "never imported": -2.0,
@@ -113,6 +113,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "platform": {"driver moved": 1.4, "kernel moved": 2.0, "same kernel series": -0.6, "python moved": 1.8, "flavour moved": 0.6, "no GPU answers": 1.8,
         "not for these cards": 2.4},
     "place of a package": {
+        "toolchain moved": 1.0,
         "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
         "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
         "unreleased": 1.0, "went back": 0.3, "server went back": 1.2, "gone and missed": 1.2, "brings another part": 2.4,
@@ -139,7 +140,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
-        "module of CUDA": 1.2, "module of displays": -1.2,
+        "driven by another": 4.2, "module of CUDA": 1.2, "module of displays": -1.2,
         "upgraded, not restarted": 0.6,
     },
     # counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives

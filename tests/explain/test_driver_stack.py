@@ -46,6 +46,27 @@ def test_a_service_that_needs_the_driver_is_no_cause_where_no_module_is_loaded()
     assert all(one.strength == "weak" for one in found.suspects[1:])
 
 
+def test_a_gpu_that_another_module_drives_is_not_called_a_module_that_is_missing():
+    gpu = {f"pci/0000:{bus}:00.0/kind": "gpu" for bus in ("08", "09")}
+    good = host({**DRIVER, **gpu, **{path.replace("kind", "driver"): "nvidia" for path in gpu}})
+    log = {"kernel_log/nvrm": {"count": 1, "lines": ["NVRM: GPU 0000:08:00.0 is already bound to Nouveau"]}}
+    bad = host({"driver/library/libcuda/version": "535.230.02", **gpu, **{path.replace("kind", "driver"): "nouveau" for path in gpu}, **log})
+    found = told(good, bad, symptom("device-lost"))
+    assert [(one.subject.kind, one.subject.name, one.strength) for one in found.suspects] == [("kernel-module", "nouveau", "strong")]
+    assert found.verdict.startswith("The module nouveau drives 2 GPUs that nvidia drove on the good side")
+
+
+SILENT = ProbeResult("timeout", reason="nvidia-smi -q -x: did not end in 14 s")
+
+
+@pytest.mark.parametrize(("before", "text", "expected"), [
+    (ProbeResult("ok"), "", ["likely"]), (ProbeResult("ok"), "TimeoutError: nvidia-smi did not answer within 60 s", ["strong"]), (SILENT, "", [])])
+def test_a_driver_that_answered_and_no_longer_does_is_a_suspect(before, text, expected):
+    good, bad = (host(DRIVER, nvml=one) for one in (before, SILENT))
+    found = [one for one in told(good, bad, symptom("hang", text)).suspects if one.subject.kind == "driver"]
+    assert [one.strength for one in found] == expected
+
+
 def test_the_servers_own_service_is_its_symptom():
     found = told(host({"services/vllm/active": "active"}), host({"services/vllm/active": "failed"}), symptom("startup-crash"))
     assert found.suspects == ()

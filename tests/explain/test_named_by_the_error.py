@@ -164,8 +164,9 @@ def test_a_name_that_a_module_lacks_is_no_distribution_of_that_name():
     assert found.suspects[0].confidence > found.suspects[1].confidence
 
 
-def test_advice_to_install_does_not_hide_what_could_not_be_loaded():
-    text = "ImportError: libnvrtc.so.12: cannot open shared object file: No such file\nImportError: Please install sglang first: pip install sglang\n"
+@pytest.mark.parametrize("advice", ["Please install sglang first: pip install sglang", "Neither vLLM nor SGLang is installed. At least one is required."])
+def test_advice_to_install_does_not_hide_what_could_not_be_loaded(advice):
+    text = f"ImportError: libnvrtc.so.12: cannot open shared object file: No such file\nImportError: {advice}\n"
     assert classify(text).signature.startswith("ImportError: libnvrtc.so.12")
 
 
@@ -183,3 +184,32 @@ def test_a_file_that_is_missed_among_a_hubs_blobs_is_of_those_who_read_them():
     sides = [snapshot({**package("transformers", one), **package("xgrammar", one), **package("llguidance", one)}) for one in ("5.9.0", "5.12.1")]
     error = Symptom("startup-crash", "FileNotFoundError: [Errno 2] No such file or directory: '.../blobs/media_utils.py'")
     assert told(*sides, error).suspects[0].subject.name == "transformers"
+
+
+ASKED = "ImportError: cannot import name 'GuidedParams' from 'vllm.sampling_params'", "ModuleNotFoundError: No module named 'vllm.entrypoints.speech'"
+
+
+@pytest.mark.parametrize("text", ASKED)
+def test_what_is_asked_of_a_server_that_moved_is_not_looked_for_in_a_package_that_went_away(text):
+    good = snapshot({**package("vllm", "0.11.2"), **package("xformers", "0.0.33"), **package("grpcio", "1.80"), **package("trl", "0.25")})
+    bad = snapshot({**package("vllm", "0.12.0"), **package("grpcio", "1.81"), **package("trl", "0.25")})
+    found = told(good, bad, Symptom("import-error", text)).suspects
+    assert (found[0].subject.name, found[0].strength) == ("vllm", "strong")
+    assert all(one.strength != "strong" for one in found[1:])
+
+
+def test_a_class_of_a_library_in_an_error_names_it():
+    good, bad = (snapshot({**package("cachetools", one), **package("uvicorn", other)}) for one, other in (("5.5.2", "0.34.1"), ("6.0.0b3", "0.34.2")))
+    found = told(good, bad, Symptom("runtime-crash", "AttributeError: 'AdapterLRUCache' object has no attribute '_LRUCache__update'"))
+    assert found.suspects[0].subject.name == "cachetools"
+
+
+@pytest.mark.parametrize(("path", "text", "name"), [
+    ("libc/version", "/usr/include/x86_64-linux-gnu/bits/mathcalls.h(79): error: exception specification is incompatible", "glibc"),
+    ("toolchain/gcc", "error: #error -- unsupported GNU version! gcc versions later than 13 are not supported!", "gcc"),
+    ("cuda/nvcc", "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist", "nvcc"),
+    ("cuda/nvcc", "RuntimeError: CUDA out of memory", None)])
+def test_a_tool_that_compiles_is_blamed_by_an_error_of_its_work_alone(path, text, name):
+    good, bad = (snapshot({path: version, **package("rich", version)}) for version in ("12.8", "13.0"))
+    found = suspect(told(good, bad, Symptom("startup-crash", text)), "library", name or "nvcc")
+    assert (found is not None and found.strength == "likely") == (name is not None)

@@ -26,6 +26,12 @@ def test_the_one_of_a_family_that_did_not_move_is_named_with_its_partner():
     assert found.suspects[0].bad == "0.6.13 (with flashinfer-python 0.6.14)"
 
 
+def test_what_a_server_of_texts_only_imports_does_not_make_it_slow():
+    good, bad = (snapshot({**package("torch", torch), **package("torchaudio", "2.11.0")}) for torch in ("2.11.0", "2.13.0"))
+    assert suspect(told(good, bad, Symptom("import-error", "OSError: undefined symbol")), "package", "torchaudio").strength == "strong"
+    assert [one.subject.name for one in told(good, bad, Symptom("slow", "")).suspects][0] == "torch"
+
+
 def test_a_family_that_never_fitted_is_not_told_as_broken():
     good = stack(flashinfer_python="0.6.13", flashinfer_cubin="0.6.12", torch="2.8.0")
     found = told(snapshot(good), snapshot({**good, **stack(torch="2.9.0")}), START)

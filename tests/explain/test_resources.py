@@ -47,7 +47,14 @@ def test_a_full_disk_is_not_taken_for_shared_memory():
 def test_a_memory_limit_of_the_group_that_fell_is_told():
     good, bad = (host({"cgroup/own/memory_max_bytes": most}) for most in ("max", 64 << 30))
     one = told(good, bad, symptom("runtime-crash", "Killed")).suspects[0]
-    assert (one.subject.kind, one.subject.name, one.strength) == ("limit", "memory max of own", "strong")
+    assert (one.subject.kind, one.subject.name, one.strength) == ("limit", "memory.max of our own group", "strong")
+
+
+def test_a_limit_of_the_container_that_the_server_shares_with_us_is_told_once():
+    tops = ("cgroup/own", "cgroup/servers/sglang")
+    good, bad = (host({f"{top}/{what}": value for top in tops for what, value in (("group", "/"), ("memory_max_bytes", most))}) for most in ("max", 64 << 30))
+    found = told(good, bad, symptom("runtime-crash", "Killed"))
+    assert [one.subject.name for one in found.suspects] == ["memory.max of sglang"]
 
 
 def unified(cached, free, name="NVIDIA GB10"):

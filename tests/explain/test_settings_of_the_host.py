@@ -114,7 +114,7 @@ OF_GROUP, OF_HOST = "Memory cgroup out of memory: Killed process PID (python3)",
 def test_processes_killed_at_their_groups_limit_blame_the_limit_and_not_the_host():
     order = {"limits/unit/llm.service/MemoryMax": "32G"}
     found = told(killed(0), killed(2, 32 << 30, [OF_GROUP], **order), symptom("oom", "Killed"))
-    assert [(one.subject.kind, one.subject.name, one.strength) for one in found.suspects] == [("limit", "memory max of sglang", "strong")]
+    assert [(one.subject.kind, one.subject.name, one.strength) for one in found.suspects] == [("limit", "memory.max of sglang", "strong")]
     assert found.suspects[0].carrier == "ordered by unit/llm.service/MemoryMax"
 
 

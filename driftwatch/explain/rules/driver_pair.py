@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from driftwatch.compare.change import Change
+from driftwatch.explain import devices
 from driftwatch.explain.case import Case, SideName
 from driftwatch.explain.code_names import driver_symbol
 from driftwatch.explain.explanation import Command, RuledOut, Subject, Term
@@ -42,7 +43,7 @@ def weigh(case: Case) -> Iterator[Finding]:
     """Yield a pair that broke, a driver that moved as a whole, or that it is the same on both sides."""
     good, bad = odd_ones(case, "good"), odd_ones(case, "bad")
     if bad and case.value("bad", MODULE) is None:
-        if not good:
+        if not good and not devices.claimed(case):
             yield _not_loaded(case, bad)
     elif bad and good:
         yield Doubt(f"the driver already disagreed with itself on the good side: {_told(case, 'good', good)}", (MODULE, *good))

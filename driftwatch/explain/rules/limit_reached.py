@@ -130,6 +130,8 @@ def _of_group(case: Case) -> Iterator[Finding]:
         "containers/*/nano_cpus",
         "containers/*/cpuset",
     ):
+        if memory_groups.is_told_again(case, change.path):
+            continue
         what = change.path.rsplit("/", 1)[1]
         before, now = both(case, change.path)
         good, bad = (limits.soft(one) if one is not None else float("inf") for one in (before, now))

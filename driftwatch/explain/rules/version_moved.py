@@ -62,7 +62,7 @@ def _moved(said: Said, change: Change, wanted: Mapping[str, list[str]]) -> Evide
     carrier = _carrier(case, name, wanted)
     told = tuple(mentions(said, name, facts))
     terms = [term("moved", _told(good, bad), facts), *_other_than_newer(case, change), *_layer(case, name, change.path, is_named=bool(told)), *told]
-    terms += [*_place(case, change, carrier, is_named=bool(told)), *_follows(said, name)]
+    terms += [*_place(case, change, carrier, is_named=bool(told or said.asked)), *_follows(said, name)]
     if not told:
         terms += [*_carries(case, name, said.required), *_another(said, change)]
     terms += [*out_of_order(case, case.value("bad", f"packages/{name}/installed_at"), facts), *_build(case, name)]
@@ -155,8 +155,9 @@ def _another(said: Said, change: Change) -> Iterator[Term]:
         yield term("the system refused", "the operating system refused or lacked something: who prints it only asked", (change.path,))
     if is_off_level(said.case.text, _name(change.path)):
         yield term("other level", "the error is of the other level: of Python code or of native code, and this is not", (change.path,))
-    if named and _name(change.path) not in named:
-        yield term("another is named", f"the error names {listed(sorted(named), 2)} and not this", (change.path,))
+    asked = [name for name in said.asked if has_moved(said.case, name)]
+    if (named or asked) and _name(change.path) not in named:
+        yield term("another is named", f"the error names {listed(sorted(named) or asked, 2)} and not this", (change.path,))
 
 
 def _build(case: Case, name: str) -> Iterator[Term]:
