@@ -22,7 +22,8 @@ COMMANDS = ("env", "printenv", "export -p")
 FEWEST_ROWS = 3
 FEWEST_OF_ALL = 10
 MOST_OTHER_LINES = 2
-ROW = re.compile(r"\s{0,8}(?:declare -x |export )?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)\Z")
+ROW = re.compile(r"\s{0,8}(?:declare -x |export )?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)(?<!\s\\)\Z")  # none where a command goes on
+_GOES_ON = re.compile(r"\s{0,8}[A-Za-z_]\w{0,120}=.*\s\\\Z")
 _EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)\Z")
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{0,120})=(?P<value>.*)\Z", re.DOTALL)
 _BETWEEN = ("export", ";", "&&")
@@ -96,7 +97,8 @@ def parse(text: str) -> Parsed:
     """Return the variables. A list without a cut tells of all, or of those that its command asked for."""
     facts = variables(text)
     first = text.partition("\n")[0]
-    is_typed = not _COMMAND.search(first) and any(map(_exports, text.split("\n")))
+    lines = text.split("\n")
+    is_typed = (not _COMMAND.search(first) and any(map(_exports, lines))) or any(map(_GOES_ON.match, lines))
     return Parsed(facts, tells=_told_whole(first, facts) if text.endswith("\n") and not is_typed else ())
 
 

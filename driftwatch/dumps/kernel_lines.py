@@ -1,4 +1,4 @@
-"""Lines of the kernel's log in a paste (dmesg, journalctl -k, syslog, or a few posted NVRM lines), by the collector's own parser.
+"""Lines of the kernel's log in a paste (dmesg, journalctl -k, syslog, also without time and host, or a few posted NVRM lines), by the collector's own parser.
 
 The paths are those of agent/collectors/kernel_log.py. Times are told only where they are in UTC or name their zone. A paste is a part: no class is ever
 known to be absent.
@@ -20,7 +20,7 @@ _STAMP = re.compile(r"\s{0,3}(?:<\d{1,3}>)?\[\s*\d{1,9}\.\d{6}\] ?")
 _DATED = re.compile(r"\s{0,3}\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] ?")
 _SYSLOG = re.compile(r"\s{0,3}[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,80} kernel: (?:\[\s*\d+\.\d+\] ?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?[+-]\d\d:?\d\d (?:\S{1,80} kernel: )?")
-_BARE = re.compile(r"\s{0,16}NVRM: \S")
+_BARE = re.compile(r"\s{0,16}(?:kernel: (?:\[\s*\d+\.\d+\] ?)?(?=\S)|(?=NVRM: \S))")
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX (?P<open>Open )?(?:\w{1,20} )?Kernel Module(?: for \w{1,20})?  (?P<version>\d[\d.]{2,20})  ")
 _FEWEST = 3
 
@@ -40,7 +40,7 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 def is_kernel_line(line: str) -> bool:
     """Tell whether a line is one of the kernel's log."""
     short = line[:400]
-    if short.lstrip()[:1] not in ("[", "<") and " kernel: " not in short and "NVRM: " not in short:
+    if short.lstrip()[:1] not in ("[", "<") and "kernel: " not in short and "NVRM: " not in short:
         return False
     is_dated = _ISO.match(short) is not None and " kernel: " in short
     return is_dated or any(one.match(short) for one in (_STAMP, _DATED, _SYSLOG, _BARE))
@@ -81,7 +81,8 @@ def _stamped(line: str) -> str:
         found = pattern.match(line)
         if found:
             return "[    0.000000] " + line[found.end():4000]
-    return "[    0.000000] " + line.strip()[:4000] if _BARE.match(line) and not line.startswith("     ") else line[:4000]
+    bare = _BARE.match(line)
+    return "[    0.000000] " + line[bare.end():4000] if bare and not line.startswith("     ") else line[:4000]
 
 
 FORMAT = Format(

@@ -8,7 +8,7 @@ tells them, what was given is also what counts. A command right above a log's ow
 | servers/FRAMEWORK/given/ARG | as on the command line, by the framework's own field names |
 | servers/FRAMEWORK/args/ARG | the same, numbers as numbers; only where no log in the paste tells arguments |
 | servers/FRAMEWORK/typed_args/NAME | under the name that was typed, where that is an alias (``tp``); volatile, so that it is never compared |
-| servers/FRAMEWORK/env/NAME | set before the command or given with ``docker run -e`` |
+| servers/FRAMEWORK/env/NAME | set before the command or given with ``docker run -e``, ``mpirun -x`` |
 | env/NAME | exported in a trace |
 """
 
@@ -32,7 +32,8 @@ from driftwatch.dumps.shell import Prompted, Simple, prompted, simple_commands
 _HINT = re.compile(r"sglang\.launch_server|vllm\.entrypoints|\bvllm serve\b|\bsglang serve\b|(?:launch|api)_server\.py\b|/vllm-openai\b")
 _BARE = re.compile(
     r"\s{0,8}(?:[A-Z_][A-Z0-9_]*=\S{0,200}\s+){0,20}"
-    r"(?:export\s+[A-Z_]|(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s|(?:nohup|numactl|exec) )")
+    r"(?:export\s+[A-Z_]|(?:\S{0,200}/)?python[\d.]*\s|vllm serve\s|sglang serve\s|(?:sudo )?docker run\s"
+    r"|(?:\S{0,200}/)?mpi(?:run|exec)\s|(?:nohup|numactl|exec) )")
 _TRACE = re.compile(r"\+{1,6} \S")
 _SET = re.compile(r"\+{1,6} (?:export )?([A-Za-z_]\w*)=(.*)\Z")
 _EXPORTED = re.compile(r"\+{1,6} export ([A-Za-z_]\w*)(?:=.*)?\Z")
@@ -68,7 +69,7 @@ def find_any(lines: Sequence[str], *, is_beside_log: bool) -> Iterator[Stretch]:
             yield Stretch(at, after, 0.88)
         elif tried < _MOST_COMMANDS and (_hints(lines[at]) or _may_begin(lines, at)):
             tried += 1
-            after = _command_end(lines, at)
+            after = command_end(lines, at)
             if _is_launch(lines, at, after) and not (is_beside_log and prompted(lines[at]) is None and not _made_log(lines, after)):
                 yield Stretch(at, after, 0.88)
         at = after
@@ -92,7 +93,8 @@ def _may_begin(lines: Sequence[str], at: int) -> bool:
     return lines[at].endswith("\\") and any(map(_hints, lines[at + 1:at + 12]))
 
 
-def _command_end(lines: Sequence[str], at: int) -> int:
+def command_end(lines: Sequence[str], at: int) -> int:
+    """Return where a command ends that begins at a line and may run over several."""
     after = at + 1
     while after < len(lines) and after - at < _MOST_LINES and lines[after] != FENCE and _goes_on(lines[after - 1], lines[after]):
         after += 1
@@ -114,10 +116,10 @@ def _joined(lines: Sequence[str]) -> str:
 
 
 def _is_launch(lines: Sequence[str], at: int, after: int) -> bool:
-    if prompted(lines[at]) is None and not _BARE.match(lines[at]):
+    if prompted(lines[at]) is None and not _BARE.match(_joined(lines[at:after])[:_LONGEST]):
         return False
-    simples = _simples(lines[at:after])
-    return any(_launch(simple) is not None for simple in simples) or (not simples and _is_unpaired(lines[at:after]))
+    found = simples(lines[at:after])
+    return any(_launch(simple) is not None for simple in found) or (not found and _is_unpaired(lines[at:after]))
 
 
 def is_alone(text: str) -> bool:
@@ -138,7 +140,7 @@ def _is_broken(launch: Launch) -> bool:
     return any((re.match(r"--?[A-Za-z]", word) and not _OPTION.match(word)) or (word[:1] not in "{[" and _TWO_OPTIONS.search(word)) for word in words)
 
 
-def _simples(lines: Sequence[str]) -> tuple[Simple, ...]:
+def simples(lines: Sequence[str]) -> tuple[Simple, ...]:
     """Return the simple commands of one command line that may run over several lines."""
     first = prompted(lines[0])
     text = _joined([first.text, *lines[1:]] if first else lines)
@@ -204,10 +206,10 @@ def _launches(text: str) -> Iterator[tuple[Launch | None, Simple]]:
     lines = text.split("\n")
     at = 0
     while at < len(lines):
-        after = _command_end(lines, at)
-        simples = _with_exports(_simples(lines[at:after])) if any(map(_hints, lines[at:after])) else ()
-        yield from ((launch, simple) for simple in simples if (launch := _launch(simple)) is not None)
-        if not simples and any(map(_hints, lines[at:after])) and _is_unpaired(lines[at:after]):
+        after = command_end(lines, at)
+        found = _with_exports(simples(lines[at:after])) if any(map(_hints, lines[at:after])) else ()
+        yield from ((launch, simple) for simple in found if (launch := _launch(simple)) is not None)
+        if not found and any(map(_hints, lines[at:after])) and _is_unpaired(lines[at:after]):
             yield None, Simple(())
         at = after
 
@@ -236,7 +238,7 @@ def _told(launch: Launch, simple: Simple) -> Iterator[tuple[str, Any]]:
         yield f"{top}/{fact_path('given', name)}", OPEN if is_open(value) else mask.argument(name, value)
     for name, value in _typed_otherwise(launch):
         yield f"{top}/{fact_path('typed_args', name)}", OPEN if is_open(value) else mask.argument(name, value)
-    given = [word.partition("=") for flag, word in pairwise(simple.words) if flag in ("-e", "--env")]
+    given = [word.partition("=") for flag, word in pairwise(simple.words) if flag in ("-e", "--env", "-x")]
     pairs = [*simple.variables, *((name, value) for name, sign, value in given if sign)]
     yield from ((f"{top}/{fact_path('env', name)}", OPEN if is_open(value) else value) for name, value in pairs)
 

@@ -101,7 +101,7 @@ def parse(text: str) -> Parsed:
         return smi_query.parse_xml(text)
     lines = text.splitlines()
     head = next((line for line in lines if line.strip()), "")[:_LONGEST]
-    if smi_query.TITLE.match(head) or smi_query.is_bare(lines, 0):
+    if smi_query.TITLE.match(head) or smi_query.is_bare(lines, 0) or smi_query.is_piece(lines):
         return smi_query.parse_text(text)
     if _LISTED.match(head):
         return _list(lines, is_cut=not text.endswith("\n"))

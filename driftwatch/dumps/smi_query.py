@@ -1,4 +1,7 @@
-"""Reads ``nvidia-smi -q`` (text) and ``-q -x`` (XML). A text that ends inside a GPU gives what stood whole before, and says where it ends."""
+"""Reads ``nvidia-smi -q`` (text) and ``-q -x`` (XML). A text that ends inside a GPU gives what stood whole before, and says where it ends.
+
+A piece from within one GPU is read where the GPU's UUID stands in it, from its first whole section on.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,16 @@ from driftwatch.dumps.smi_elements import VOLATILE, element_of, gpu_facts, holde
 
 TITLE = re.compile(r"\s*=+NVSMI LOG=+\s*\Z")
 BARE = re.compile(r"(?:Timestamp|Driver Version|KMD Version|Attached GPUs) {6,60}: \S|GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]\s*\Z")
-MARKS = ("NVSMI LOG", "nvidia_smi_log", "Attached GPUs", "Product Name")
+MARKS = ("NVSMI LOG", "nvidia_smi_log", "Attached GPUs", "Product Name", "GPU UUID")
+_PIECE = re.compile(r" {4}GPU UUID {10,60}: GPU-[0-9A-Fa-f]")
+_SECTION = re.compile(r" {4}\S")
 _ROW = re.compile(r"( *)(\S[^:]{0,90}?) *: ?(.*)\Z")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*\Z")
 _TAG = re.compile(r"<(/?)\w[^<>\n]{0,200}?(/?)>")
 _HEAD = re.compile(r"(?:Timestamp|Driver Version|CUDA (?:UMD )?Version|KMD Version|Attached GPUs|NVML Version|GPU [0-9A-Fa-f]{8}:|Unit |HIC )")
 _CUT = AgentUnknown("not_recorded", "nvidia-smi -q: the text ends before the processes")
 _EXACT: Mapping[str, str] = MappingProxyType({
-    "gpu uuid": "uuid", "mig mode/current": "mig_mode/current_mig", "mig mode/pending": "mig_mode/pending_mig",
+    "gpu uuid": "uuid", "pci/bus id": "pci/pci_bus_id", "mig mode/current": "mig_mode/current_mig", "mig mode/pending": "mig_mode/pending_mig",
     "ecc mode/current": "ecc_mode/current_ecc", "ecc mode/pending": "ecc_mode/pending_ecc", "temperature/gpu current temp": "temperature/gpu_temp",
     "remapped rows/correctable error": "remapped_rows/remapped_row_corr", "remapped rows/uncorrectable error": "remapped_rows/remapped_row_unc",
     "remapped rows/pending": "remapped_rows/remapped_row_pending", "remapped rows/remapping failure occurred": "remapped_rows/remapped_row_failure",
@@ -51,8 +56,8 @@ class _Block:
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
-    """Yield each ``-q`` text from its title on, and each ``-q -x`` document."""
-    at = 0
+    """Yield each ``-q`` text from its title on, or the piece of one, and each ``-q -x`` document."""
+    at = done = 0
     while at < len(lines):
         line = lines[at]
         after = at + 1
@@ -62,12 +67,31 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
         elif "<nvidia_smi_log" in line or "<!DOCTYPE nvidia_smi_log" in line:
             after = _after_xml(lines, at)
             yield Stretch(at, after, 1.0)
+        elif _PIECE.match(line):
+            first, after = _piece(lines, at, done)
+            yield Stretch(first, after, 0.95)
+        done = after if after > at + 1 else done
         at = after
 
 
 def is_bare(lines: Sequence[str], at: int) -> bool:
     """Tell whether a text without its title begins at a line: at its head, or at a GPU above the rows that each has."""
     return at < len(lines) and BARE.match(lines[at]) is not None and any(line.startswith(("Attached GPUs  ", "    Product ")) for line in lines[at:at + 6])
+
+
+def _piece(lines: Sequence[str], at: int, done: int) -> tuple[int, int]:
+    """Return where the indented lines around one begin, behind those that are done, and where they end."""
+    first, after = at, at + 1
+    while first > done and lines[first - 1].startswith("    "):
+        first -= 1
+    while after < len(lines) and lines[after].startswith("    "):
+        after += 1
+    return first, after
+
+
+def is_piece(lines: Sequence[str]) -> bool:
+    """Tell whether lines are a piece from within one GPU."""
+    return any(map(_PIECE.match, lines)) and all(line.startswith("    ") for line in lines if line.strip())
 
 
 def _after_text(lines: Sequence[str], at: int) -> int:
@@ -119,8 +143,11 @@ def _ended(text: str) -> str:
 
 
 def parse_text(text: str) -> Parsed:
-    """Return what a ``-q`` text tells."""
-    head, blocks = _blocks(text.splitlines())
+    """Return what a ``-q`` text, or a piece of one, tells."""
+    lines = text.splitlines()
+    if is_piece(lines):
+        return _of_piece(lines)
+    head, blocks = _blocks(lines)
     driver = next((head[name] for name in ("KMD Version", "Driver Version") if name in head), None)
     cuda = next((head[name] for name in ("CUDA UMD Version", "CUDA Version") if name in head), None)
     count = int(head["Attached GPUs"]) if head.get("Attached GPUs", "").isdigit() else None
@@ -128,15 +155,30 @@ def parse_text(text: str) -> Parsed:
     is_one_of_many = len(blocks) == 1 and count not in (None, 1)  # ``-i N`` prints one card, and its place tells nothing
     for index, block in enumerate(blocks):
         facts.update(_facts(block, None if is_one_of_many else index, is_last=index == len(blocks) - 1))
+    facts.update(_firmware(blocks))
     is_cut = count is not None and (len(blocks) < count or not blocks[-1].has_processes) if blocks else False
     notes = (f"nvidia-smi -q: the text ends inside GPU {len(blocks)} of {count}",) if is_cut else ()
     return Parsed({path: value for path, value in facts.items() if value is not None}, notes=notes, volatile=VOLATILE)
 
 
-def _blocks(lines: Sequence[str]) -> tuple[dict[str, str], list[_Block]]:
-    """Return the head's rows by label, and the GPUs."""
+def _of_piece(lines: Sequence[str]) -> Parsed:
+    """Return what a piece from within one GPU tells, without the section that it begins in."""
+    first = next((at for at, line in enumerate(lines) if _SECTION.match(line)), len(lines))
+    _, blocks = _blocks(lines[first:], _Block(""))
+    facts = {path: value for path, value in _facts(blocks[0], None, is_last=True) if value is not None}
+    return Parsed({**facts, **_firmware(blocks)}, notes=("nvidia-smi -q: a piece from within one GPU",), volatile=VOLATILE)
+
+
+def _firmware(blocks: Sequence[_Block]) -> dict[str, str]:
+    """Return the firmware that runs on the GPUs, as the collector of firmware tells it, where it is one."""
+    told = {value for block in blocks for labels, value in block.rows if labels == ("gsp firmware version",) and version(value)}
+    return {"firmware/gsp": told.pop()} if len(told) == 1 else {}
+
+
+def _blocks(lines: Sequence[str], *begun: _Block) -> tuple[dict[str, str], list[_Block]]:
+    """Return the head's rows by label, and the GPUs; ``begun``: the one that the first line is of."""
     head: dict[str, str] = {}
-    blocks: list[_Block] = []
+    blocks: list[_Block] = [*begun]
     labels: list[str] = []
     for line in lines:
         header = _GPU.match(line)
@@ -169,7 +211,7 @@ def _facts(block: _Block, index: int | None, *, is_last: bool) -> Iterator[tuple
     rows = block.rows
     if is_last and not block.has_processes and rows:
         rows = [row for row in rows if row[0][0] != rows[-1][0][0]]
-    texts = [("pci/pci_bus_id", block.address), *((_tags(labels), value) for labels, value in rows if value)]
+    texts = [*([("pci/pci_bus_id", block.address)] if block.address else []), *((_tags(labels), value) for labels, value in rows if value)]
     texts += [("mig_devices/mig_device", "") for labels, _ in rows if labels == ("mig device",)]
     yield from gpu_facts(element_of(texts), index, _processes(block))
 

@@ -40,3 +40,8 @@ def test_a_file_of_variables_tells_them_and_no_absence(file):
     found = read_dump(f"$ cat {file}\n{ROWS}$ uname -r\n6.8.0-60-generic\n", "paste")
     assert found.get("env/NCCL_DEBUG") == Known("WARN")
     assert isinstance(found.get("env/NCCL_P2P_LEVEL"), Unknown)
+
+
+def test_a_row_that_goes_on_behind_a_backslash_is_of_a_command_and_no_variable_of_a_list():
+    told = get("env", "NCCL_DEBUG", "PATH=/bin\nNCCL_DEBUG=INFO \\\nCUDA_HOME=/usr/local/cuda\n")
+    assert isinstance(told, Unknown)

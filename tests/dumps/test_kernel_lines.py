@@ -29,3 +29,13 @@ def test_the_line_that_loads_the_module_tells_its_version_and_flavour():
 def test_an_older_line_that_loads_the_module_is_of_the_proprietary_one():
     found = facts(FORMAT, "[    8.1] x\nNVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n")
     assert (found["driver/module/version"], found["driver/module/flavour"]) == ("535.54.03", "proprietary")
+
+
+def test_lines_whose_time_and_host_were_taken_off_are_counted():
+    found = facts(FORMAT, "kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149\n"
+                          "kernel: [ 12.500000] NVRM: Xid (PCI:0000:dc:00): 149, NETIR\n")
+    assert (found["kernel_log/xid/0000:dc:00.0/45"], found["kernel_log/xid/0000:dc:00.0/149"]) == (1, 1)
+
+
+def test_a_release_that_was_typed_behind_kernel_is_no_line_of_its_log():
+    assert stretches(FORMAT, "os: Debian\nkernel: 6.1.0-18-amd64\n")[0] == []

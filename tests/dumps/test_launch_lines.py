@@ -37,6 +37,11 @@ def test_variables_of_a_container_are_the_servers():
     assert (found["servers/vllm/env/NCCL_DEBUG"], found["servers/vllm/given/model"]) == ("INFO", "m")
 
 
+def test_variables_before_a_command_may_stand_on_lines_of_their_own():
+    found = read("HIP_HEAD_REDUCE=2 \\\nNCCL_DEBUG=INFO \\\npython -m sglang.launch_server \\\n--tp-size 4\n")
+    assert (found["servers/sglang/env/NCCL_DEBUG"], found["servers/sglang/env/HIP_HEAD_REDUCE"], found["servers/sglang/args/tp_size"]) == ("INFO", "2", 4)
+
+
 def test_a_key_on_the_command_line_is_masked():
     assert "verysecret" not in str(read("vllm serve m --api-key verysecret\n"))
 

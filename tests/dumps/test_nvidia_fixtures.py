@@ -15,7 +15,7 @@ from driftwatch.model import is_unknown
 
 TOP = Path(__file__).parents[1] / "fixtures/nvidia"
 FILES = sorted(path for path in TOP.glob("*/*") if path.is_file() and path.parent.name != "licences")
-NO_PASTE = re.compile(r"ib/|lspci/|errors/gpud__(fabricmanager|file-nr|kmsg|mountinfo|nccl_dmesg)")  # no dump format: nobody describes a host with these
+NO_PASTE = re.compile(r"lspci/|errors/gpud__(fabricmanager|file-nr|kmsg|mountinfo|nccl_dmesg)")  # no dump format: nobody describes a host with these
 
 
 def names(path):

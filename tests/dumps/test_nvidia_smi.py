@@ -216,3 +216,25 @@ def test_a_list_that_was_cut_does_not_count_the_devices_of_its_last_gpu():
     told = read_dump(gpu, "paste")
     assert isinstance(told.get(f"{top}/mig/devices"), Unknown)
     assert told.get(f"{top}/name") == Known("NVIDIA H100 PCIe")
+
+
+def test_a_piece_from_within_one_gpu_tells_its_whole_sections():
+    piece = """        Pending                           : N/A
+    Serial Number                         : 1
+    GPU UUID                              : GPU-00000001-a861-27a8-b8b8-e9883bb7682d
+    VBIOS Version                         : 92.00.45.00.05
+    GSP Firmware Version                  : 535.104.05
+    PCI
+        Bus                               : 0x0A
+        Bus Id                            : 00000000:0A:00.0
+    Fan Speed                             : N/A
+    FB Memory Usage
+        Total                             : 819"""
+    found = read_dump(f"```\n{piece}", "paste").facts
+    top = "gpus/GPU-00000001-a861-27a8-b8b8-e9883bb7682d"
+    assert (found[f"{top}/vbios"], found["firmware/gsp"], found[f"{top}/pci"]) == ("92.00.45.00.05", "535.104.05", "0000:0a:00.0")
+    assert f"{top}/memory_total_mib" not in found
+
+
+def test_a_piece_that_names_no_gpu_tells_nothing():
+    assert stretches(FORMAT, "    VBIOS Version                         : 92.00.45.00.05\n    MultiGPU Board                        : No\n")[0] == []
