@@ -65,8 +65,14 @@ def _end(lines: Sequence[str], at: int) -> int:
         return after if after - at >= FEWEST_ROWS else at
     if _is_full_row(first):
         after = _run(lines, at, is_row=_is_full_row)
-        return after if after - at >= FEWEST_ROWS else at
+        return after + _is_begun(lines, after) if after - at >= FEWEST_ROWS else at
     return at
+
+
+def _is_begun(lines: Sequence[str], at: int) -> bool:
+    """Tell whether a line is the paste's last and a row that was cut behind its version."""
+    found = _ROW.match(lines[at]) if at == len(lines) - 1 else None
+    return found is not None and found["build"] is None
 
 
 def _run(lines: Sequence[str], at: int, is_row: Any) -> int:

@@ -3,7 +3,7 @@
 | path | what |
 |---|---|
 | os/name, kernel/release, firmware/bios, driver/version, python/version, torch/version, cudnn/version, packages/NAME/version | as written; often rounded |
-| gpus/index-N/name | of ``GPU N``; without a number, and then their count is not known, gpus/index-unknown/name |
+| gpus/index-N/name | of ``GPU N``, also within the value; without a number, and then their count is not known, gpus/index-unknown/name |
 
 A value ``a -> b`` names both sides of a change: it is unknown, and a note says so.
 """
@@ -18,19 +18,22 @@ from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.gpu_names import index_facts
 from driftwatch.dumps.platforms import kernel_of
 from driftwatch.dumps.rows import told_at_end
+from driftwatch.dumps.tables import tables
 from driftwatch.model import Unknown
 
-FEWEST_LABELS = 3
+FEWEST_LABELS = 3  # two above a list of packages
 MOST_OTHER_LINES = 8
 _LABEL = re.compile(r"\s*(?:[-*•+]\s+)?\*\*(?P<label>[A-Za-z][\w /.()#-]{0,60}?)\s*:?\*\*\s*:?\s*(?P<value>.*)\Z")
 _PLAIN = re.compile(r"\s*(?:[-*•+]\s+)?(?P<label>[A-Za-z][\w /.,()#-]{0,60}?)\s*:\s+(?P<value>\S.{0,200})\Z")
 _BRACKETS = re.compile(r"\s*\([^()]{0,80}\)")
 _GPU = re.compile(r"gpu #?(?P<index>\d{1,3})\Z")
+_WITHIN = re.compile(r"GPU (?P<index>\d{1,3}): (?P<name>[A-Za-z][^:\n]{1,120})\Z")
 _ARROW = re.compile(r"\s*(.{1,80}?)\s*(?:->|→|=>|-->)\s*(.{1,80}?)\s*\Z")
 _MANY = re.compile(r"(?P<count>\d{1,4})\s?[xX*\u00d7]\s?(?P<name>[A-Za-z].{1,120})\Z")
 _OS = re.compile(r"\s*(?:[-*\u2022+]\s+)(?P<label>OS/Version)(?:\([^()\n]{1,80}\))?:?\s+(?P<value>[A-Z].{1,200})\Z")
 _LOOSE = re.compile(r"\s*(?:[-*\u2022+]\s+)?(?P<label>[A-Za-z][\w-]{1,30}(?: version)?)(?:\s+|\s?==?\s?)(?P<value>[vV]?\d[\w.+-]{0,60})\s*\Z")
 _NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
+_DISTRIBUTED = re.compile(r"nvidia-(?:drivers?|open|dkms|kernel|utils)[a-z-]{0,30}[-_ ](?P<version>\d{3}\.\d{2,3}(?:\.\d\d)?)(?:[-+~]\S{0,40})?\Z")
 _DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
 _BESIDE = re.compile(r",\s*(?:CUDA|[Dd]river)\b[^|]*\Z")
 _MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
@@ -69,9 +72,15 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
             others = 0 if path else others + bool(lines[here].strip())
             here += 1
             after = here if path else after
-        if len(labels - {""}) >= FEWEST_LABELS:
+        if len(labels - {""}) >= FEWEST_LABELS - _is_above_a_list(lines, after):
             yield Stretch(at, after, 0.3)
         at = after
+
+
+def _is_above_a_list(lines: Sequence[str], at: int) -> bool:
+    """Tell whether the next text, in the same fence, is the head of a list of packages."""
+    below = next((line for line in lines[at:at + 3] if line.strip(" ")), "")
+    return any(tables([below])) or below.startswith("# packages in environment at ")
 
 
 def _path(line: str) -> str:
@@ -121,7 +130,7 @@ def add(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     elif path in _TEXTS:
         uname = _UNAME.match(value) if path == "kernel/release" else None
         facts.update({} if is_cut else {path: uname["release"] if uname else value})
-    elif path != "-" and (found := _NUMBER.match(value)) and found["version"] != "0":
+    elif path != "-" and (found := _NUMBER.match(value) or (_DISTRIBUTED.match(value) if path == "driver/version" else None)) and found["version"] != "0":
         facts[path] = _one(facts.get(path), told_at_end(found["version"], is_cut=is_cut))
 
 
@@ -136,7 +145,8 @@ def _one(before: Any, told: Any) -> Any:
 def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     """Add a GPU's name and, where they stand behind it, its memory and the driver."""
     name, bar, rest = _BESIDE.sub("", value).partition(" | ")
-    index = path.rpartition("-")[2] if "index-" in path else ""
+    within = _WITHIN.match(name) if path == "gpus" else None
+    index, name = (within["index"], within["name"]) if within else (path.rpartition("-")[2] if "index-" in path else "", name)
     is_short = is_cut and not bar
     if index:
         facts.update(index_facts([index], "name", name, is_cut=is_short))

@@ -4,7 +4,7 @@
 |---|---|
 | os/name, kernel/release, driver/version, python/version, torch/version, packages/NAME/version … | as written, or as lsb_release and uname print it |
 | driver/module/version, flavour | where the version file of the driver's module was put below its heading |
-| gpus/UUID/name, index | of ``GPU 0: NAME (UUID: …)``, several in one line too; else as issue_form.py tells them |
+| gpus/UUID/name, index | of ``GPU 0: NAME (UUID: …)``, several in one line too; of ``GPU 0: NAME`` and all else as issue_form.py tells them |
 
 A word that fits many (``Linux``, ``Nvidia``) names no system and no GPU.
 """
@@ -27,6 +27,7 @@ LONGEST = 1000
 _HEADING = re.compile(r"\s{0,3}#{2,5}\s{1,4}(?P<label>[A-Za-z].{0,80})\Z")
 _ANY_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _GPU = re.compile(r"\bGPU (?P<index>\d{1,3}): (?P<name>[A-Za-z][^():\n]{1,100}?) \(UUID: (?P<uuid>GPU-[0-9A-Fa-f-]{8,40})\)")
+_INDEXED = re.compile(r"GPU \d{1,3}: [A-Za-z][^:\n]{1,120}\Z")
 _RELEASE = re.compile(r"(?:\bDescription:|\bPRETTY_NAME=)[ \t]{0,40}\"?(?P<name>[^\s\"][^\"\n]{1,200})\"?$", re.MULTILINE)
 _SAYS_NOTHING = re.compile(r"_?no response_?|n/?a|none|unknown|linux|windows|macos|docker|wsl2?|nvidia|amd|intel|apple|other|cuda|yes|no|\W+", re.IGNORECASE)
 
@@ -74,8 +75,10 @@ def _add(facts: dict[str, Any], path: str, below: str, *, is_cut: bool) -> None:
         facts.update(module_facts(below[:LONGEST]))
     elif path == "os/name" and (release := _RELEASE.search(below)) and not is_cut:
         facts[path] = release["name"]
-    elif "\n" not in below:
-        add(facts, path, below, is_cut=is_cut)
+    elif "\n" not in below or (path == "gpus" and all(map(_INDEXED.match, below.split("\n")))):
+        rows = below.split("\n")
+        for row in rows:
+            add(facts, path, row, is_cut=is_cut and row is rows[-1])
 
 
 FORMAT = Format(name="transcript", find=find, parse=parse, knows_cuts=True, looks_like="an issue form (### Label, and its value below)", marks=("## ",))

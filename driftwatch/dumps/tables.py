@@ -15,7 +15,7 @@ _HEADING = re.compile(r"\s*Package\s+Version(?:\s+(?:Editable project location|L
 _RULE = re.compile(r"\s*-{3,}(?:\s+-{2,})+\s*\Z|\s*-{20,}\s*\Z")
 _ROW = re.compile(rf"\s*(?P<name>{NAME})\s+(?P<version>{VERSION})(?:\s+(?P<rest>\S.*))?\Z")
 _NOISE = re.compile(r"\s*(?:WARNING|DEPRECATION|\[notice\]|Using Python|Using CPython)\b.*\Z|\s*-{3,}[\s-]*\Z")
-_INTERPRETER = re.compile(r"^\s*Using Python (\d+\.\d+\.\w{1,12}) environment", re.MULTILINE)
+INTERPRETER = re.compile(r"^\s*Using Python (\d+\.\d+\.\w{1,12}) environment", re.MULTILINE)
 _ABRIDGED = re.compile(r"\s*(?:\.{3,}|…|\[\.\.\.\]|<snip>).*\Z")
 _GREP = re.compile(r"\||\bgrep\b|--(?:outdated|uptodate|editable|user|local|not-required|exclude)|\s-[oueli]\b")
 
@@ -102,7 +102,7 @@ def _location(name: str, rest: str | None) -> dict[str, Any]:
 
 def interpreter(text: str) -> dict[str, str]:
     """Return the Python whose packages are listed, as uv says it above a list."""
-    found = _INTERPRETER.search(text)
+    found = INTERPRETER.search(text)
     return {"python/version": found[1]} if found else {}
 
 

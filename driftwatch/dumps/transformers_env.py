@@ -1,5 +1,7 @@
 """``transformers env`` and its sisters (``diffusers-cli env``, ``accelerate env``): a list of ``- NAME version: VALUE``.
 
+A list that lost its bullets is known by the rows that only this tool prints (``PyTorch version (GPU?)``), and has no others.
+
 | path | what |
 |---|---|
 | packages/NAME/version | as printed; absent where it says "not installed" |
@@ -21,7 +23,12 @@ from driftwatch.dumps.rows import add_version, is_version, told_at_end, version_
 _ROW = re.compile(r"\s*[-*•]\s+(?:🤗\s*)?`?(?P<key>[A-Za-z][\w .?/()`-]{0,80}?)`?\s*:\s*(?P<value>.*)\Z")
 _ANCHOR = re.compile(
     r"\s*[-*•]\s+(?:🤗\s*)?`?(?:transformers|diffusers|accelerate|peft|huggingface[-_ ]hub|trl|datasets|deepspeed)`? version\s*:", re.IGNORECASE)
-_NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub", "hf hub": "huggingface-hub"}
+_BARE = re.compile(
+    r"\s{0,4}(?P<key>Platform|Python version|Huggingface_hub version|PyTorch version \(GPU\?\)|Tensorflow version \(GPU\?\)|Flax version \(CPU\?/GPU\?/TPU\?\)"
+    r"|Jax version|JaxLib version|(?:Safetensors|Accelerate|DeepSpeed|[Tt]ransformers|[Dd]iffusers) version)\s*:\s*(?P<value>.*)\Z")
+_OWN = re.compile(r"\s{0,4}(?:PyTorch version \(GPU\?\)|Huggingface_hub version)\s*:")
+_FEWEST_BARE = 4
+_NAMES = {"pytorch": "torch", "huggingface hub": "huggingface-hub", "huggingface_hub": "huggingface-hub", "hf hub": "huggingface-hub"}
 _HUBS = frozenset((  # rows of huggingface_hub's tool, which asks the metadata for these alone
     "fastai", "tensorflow", "torch", "jinja2", "graphviz", "keras", "pydot", "pillow", "hf_transfer", "hf_xet", "gradio", "tensorboard", "numpy", "pydantic",
     "aiohttp", "httpx"))
@@ -30,11 +37,14 @@ _FIRST = re.compile(r"[^\s(]+")
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
-    """Yield the bulleted list around a line that names transformers' or a sister's version."""
+    """Yield the bulleted list around a line that names transformers' or a sister's version, and lists without bullets."""
     at = 0
     while at < len(lines):
         if not _ANCHOR.match(lines[at]):
-            at += 1
+            after = _bare_end(lines, at)
+            if after > at:
+                yield Stretch(at, after, 0.95)
+            at = max(after, at + 1)
             continue
         first = after = at
         while first > 0 and _ROW.match(lines[first - 1]):
@@ -45,12 +55,20 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
         at = after
 
 
+def _bare_end(lines: Sequence[str], at: int) -> int:
+    """Return where a list without bullets ends that begins at a line; the line itself where none does."""
+    after = at
+    while after < len(lines) and _BARE.match(lines[after][:200]):
+        after += 1
+    return after if after - at >= _FEWEST_BARE and any(map(_OWN.match, lines[at:after])) else at
+
+
 def parse(text: str) -> Parsed:
     """Return what the list tells."""
     lines = text.split("\n")
     facts: dict[str, Any] = {}
     for at, line in enumerate(lines):
-        found = _ROW.match(line)
+        found = _ROW.match(line) or _BARE.match(line)
         if found:
             _add(facts, found["key"].replace("`", ""), found["value"].strip(), is_cut=at == len(lines) - 1)
     return Parsed(facts)

@@ -1,4 +1,4 @@
-"""``uv pip list``: pip's table, known by the command above it. Same facts as pip_list.py."""
+"""``uv pip list``: pip's table, known by the command above it or by the Python that uv names there. Same facts as pip_list.py."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from driftwatch.dumps.format import Format, Parsed, Stretch
 from driftwatch.dumps.pip_list import FORMAT as PIP_LIST
 from driftwatch.dumps.rows import commands_above
-from driftwatch.dumps.tables import interpreter, is_filtered, parse_table, tables
+from driftwatch.dumps.tables import INTERPRETER, interpreter, is_filtered, parse_table, tables
 
 COMMAND = ("uv pip list",)
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
-    """Yield the tables below the command."""
+    """Yield the tables below the command, or below uv's own line."""
     for table in tables(lines):
-        if commands_above(lines, table.first, COMMAND, 2):
+        if commands_above(lines, table.first, COMMAND, 2) or (table.first and INTERPRETER.match(lines[table.first - 1])):
             yield Stretch(table.first - 1, table.after, 0.95)
 
 

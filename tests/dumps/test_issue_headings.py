@@ -94,3 +94,10 @@ def test_a_value_that_repeats_the_command_is_the_release_that_it_printed():
 def test_the_bullets_of_an_operator_s_form_tell_system_and_kernel():
     form = "* OS/Version(e.g. RHEL8.6) Rocky Linux 9.2\n* Kernel Version: 5.14.0-284.el9.x86_64\n* Container Runtime Type/Version: CRI-O\n"
     assert read_dump(form, "paste").facts == {"kernel/release": "5.14.0-284.el9.x86_64", "os/name": "Rocky Linux 9.2"}
+
+
+def test_a_driver_named_as_a_distributions_package_and_a_gpu_with_its_number_are_read():
+    text = "### Driver version\n\nnvidia-drivers-530.41.03\n\n### Hardware: GPU\n\nGPU 0: NVIDIA GeForce RTX 3070 Ti\nGPU 1: NVIDIA GeForce RTX 3060\n"
+    facts = read_dump(text, "paste").facts
+    assert facts == {
+        "driver/version": "530.41.03", "gpus/index-0/name": "NVIDIA GeForce RTX 3070 Ti", "gpus/index-1/name": "NVIDIA GeForce RTX 3060"}

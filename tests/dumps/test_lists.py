@@ -187,3 +187,20 @@ def test_a_piece_of_a_version_that_was_put_into_a_fence_is_none(text, path):
 def test_a_whole_freeze_shows_every_url_there_is():
     rows = "".join(f"package-{number:02d}==1.{number}\n" for number in range(30))
     assert read_dump(f"$ pip freeze\n{rows}", "x").get("packages/package-03/direct_url") == Known(None)
+
+
+def test_two_typed_lines_above_a_list_tell_the_system_and_the_python():
+    facts = read_dump("OS: Ubuntu 22.04\nPython 3.10.12\n\nPackage Version\n------- -------\nnumpy   1.26.4\n", "paste").facts
+    assert (facts["os/name"], facts["python/version"], facts["packages/numpy/version"]) == ("Ubuntu 22.04", "3.10.12", "1.26.4")
+
+
+def test_uvs_own_line_above_a_table_names_the_python():
+    facts = read_dump("```\nUsing Python 3.10.12 environment at: sg\nPackage Version\n------- -------\nnumpy   1.26.4\n```\n", "paste").facts
+    assert (facts["python/version"], facts["packages/numpy/version"]) == ("3.10.12", "1.26.4")
+
+
+def test_the_last_row_of_a_conda_list_may_have_lost_its_build():
+    rows = "".join(f"lib{name}  1.{at}.0  h12ee557_{at}\n" for at, name in enumerate("abc"))
+    snapshot = read_dump(rows + "libgomp  11.2.0", "paste")
+    assert snapshot.get("packages/libgomp/version").value == "11.2.0"
+    assert isinstance(read_dump(rows + "lcms2  2.12", "paste").get("packages/lcms2/version"), Unknown)

@@ -172,3 +172,12 @@ def test_trl_names_each_device_and_the_hub():
 def test_a_report_of_deepspeed_without_its_title_is_read_from_its_first_row():
     text = "torch version .................... 1.10.0a0+git539d476\ndeepspeed info ................... 0.6.2+ef17c89, ef17c89, master\n"
     assert read_dump(text, "x").facts["torch/version"] == "1.10.0a0+git539d476"
+
+
+def test_a_transformers_list_that_lost_its_bullets_is_read_by_its_own_rows():
+    text = ("System Info\ntransformers version: 4.30.0\nPlatform: Linux-5.4.0-x86_64-with-glibc2.31\nHuggingface_hub version: 0.14.1\n"
+            "Safetensors version: not installed\nPyTorch version (GPU?): 2.0.1+cu117 (True)\nUsing GPU in script?: yes\nReproduction version: 7\n")
+    facts = read_dump(text, "paste").facts
+    assert {path: value for path, value in facts.items() if not path.startswith("kernel")} == {
+        "packages/transformers/version": "4.30.0", "packages/huggingface-hub/version": "0.14.1", "packages/safetensors/version": None,
+        "packages/torch/version": "2.0.1+cu117", "torch/version": "2.0.1+cu117"}
