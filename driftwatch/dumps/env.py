@@ -24,7 +24,7 @@ FEWEST_OF_ALL = 10
 MOST_OTHER_LINES = 2
 ROW = re.compile(r"\s{0,8}(?:declare -x |export )?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)(?<!\s\\)\Z")  # none where a command goes on
 _GOES_ON = re.compile(r"\s{0,8}[A-Za-z_]\w{0,120}=.*\s\\\Z")
-_EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)\Z")
+_EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)(?<!\\)\Z")
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{0,120})=(?P<value>.*)\Z", re.DOTALL)
 _BETWEEN = ("export", ";", "&&")
 _LISTED = re.compile(r'\s{0,40}"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?P<value>[^"\\]*)",?\s*\Z')

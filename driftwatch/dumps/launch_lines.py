@@ -9,20 +9,22 @@ tells them, what was given is also what counts. A command right above a log's ow
 | servers/FRAMEWORK/args/ARG | the same, numbers as numbers; only where no log in the paste tells arguments |
 | servers/FRAMEWORK/typed_args/NAME | under the name that was typed, where that is an alias (``tp``); volatile, so that it is never compared |
 | servers/FRAMEWORK/env/NAME | set before the command or given with ``docker run -e``, ``mpirun -x`` |
-| env/NAME | exported in a trace |
+| env/NAME | exported in a trace, or on lines right above the command |
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from driftwatch.agent.launch_args import Launch, parse_given, recognise
 from driftwatch.agent.probe import fact_path
 from driftwatch.agent.redact import Redactor
+from driftwatch.dumps.assignments import expanded, first_above, pairs
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.given_counts import typed
 from driftwatch.dumps.placeholders import OPEN, bracketed, is_open
@@ -71,7 +73,7 @@ def find_any(lines: Sequence[str], *, is_beside_log: bool) -> Iterator[Stretch]:
             tried += 1
             after = command_end(lines, at)
             if _is_launch(lines, at, after) and not (is_beside_log and prompted(lines[at]) is None and not _made_log(lines, after)):
-                yield Stretch(at, after, 0.88)
+                yield Stretch(first_above(lines, at), after, 0.88)
         at = after
 
 
@@ -140,10 +142,10 @@ def _is_broken(launch: Launch) -> bool:
     return any((re.match(r"--?[A-Za-z]", word) and not _OPTION.match(word)) or (word[:1] not in "{[" and _TWO_OPTIONS.search(word)) for word in words)
 
 
-def simples(lines: Sequence[str]) -> tuple[Simple, ...]:
-    """Return the simple commands of one command line that may run over several lines."""
+def simples(lines: Sequence[str], known: Mapping[str, str] = MappingProxyType({})) -> tuple[Simple, ...]:
+    """Return the simple commands of one command line that may run over several lines, with the variables put in that are known."""
     first = prompted(lines[0])
-    text = _joined([first.text, *lines[1:]] if first else lines)
+    text = expanded(_joined([first.text, *lines[1:]] if first else lines), known)
     return simple_commands(Prompted(bracketed(_NO_WORDS.sub(" ", text[:_LONGEST])), first.mark if first else "bare"))
 
 
@@ -194,8 +196,7 @@ def parse_alone(text: str) -> Parsed:
 
 def _facts(text: str) -> Iterator[tuple[str, Any]]:
     lines = text.split("\n")
-    if _TRACE.match(lines[0]):
-        yield from _exported(lines)
+    yield from _exported(lines) if _TRACE.match(lines[0]) else _exported_above(lines)
     for launch, simple in _launches(text):
         if launch is not None and not _is_broken(launch):
             yield from _told(launch, simple)
@@ -204,10 +205,12 @@ def _facts(text: str) -> Iterator[tuple[str, Any]]:
 def _launches(text: str) -> Iterator[tuple[Launch | None, Simple]]:
     """Yield each launch of a text with its command; None in its place where the quotes of a command do not pair."""
     lines = text.split("\n")
+    known: dict[str, str] = {}
     at = 0
     while at < len(lines):
         after = command_end(lines, at)
-        found = _with_exports(simples(lines[at:after])) if any(map(_hints, lines[at:after])) else ()
+        known.update((name, value) for name, value, _ in pairs(lines[at]))
+        found = _with_exports(simples(lines[at:after], known)) if any(map(_hints, lines[at:after])) else ()
         yield from ((launch, simple) for simple in found if (launch := _launch(simple)) is not None)
         if not found and any(map(_hints, lines[at:after])) and _is_unpaired(lines[at:after]):
             yield None, Simple(())
@@ -229,6 +232,11 @@ def _exported(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     values = {found.group(1): found.group(2).strip("'\"") for found in map(_SET.match, lines) if found}
     names = {found.group(1) for found in map(_EXPORTED.match, lines) if found}
     yield from ((f"env/{name}", value) for name, value in values.items() if name in names and value)
+
+
+def _exported_above(lines: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the variables that lines above a command export."""
+    yield from ((f"env/{name}", OPEN if is_open(value) else value) for line in lines for name, value, is_exported in pairs(line) if is_exported)
 
 
 def _told(launch: Launch, simple: Simple) -> Iterator[tuple[str, Any]]:
