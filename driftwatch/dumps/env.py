@@ -22,7 +22,9 @@ COMMANDS = ("env", "printenv", "export -p")
 FEWEST_ROWS = 3
 FEWEST_OF_ALL = 10
 MOST_OTHER_LINES = 2
-ROW = re.compile(r"\s{0,8}(?:declare -x |export )?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)(?<!\s\\)\Z")  # none where a command goes on
+ROW = re.compile(  # neither a row of a log's own pairs (time=... level=...), nor one of a command that goes on
+    r"\s{0,8}(?!(?:time|ts)=\S{1,60} (?:level|caller)=|level=\w{1,10} )(?:declare -x |export )?"
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)(?<!\s\\)\Z")
 _GOES_ON = re.compile(r"\s{0,8}[A-Za-z_]\w{0,120}=.*\s\\\Z")
 _EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)(?<!\\)\Z")
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{0,120})=(?P<value>.*)\Z", re.DOTALL)

@@ -69,7 +69,7 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
             yield Stretch(at, after, 1.0)
         elif _PIECE.match(line):
             first, after = _piece(lines, at, done)
-            yield Stretch(first, after, 0.95)
+            yield from (Stretch(first, after, 0.95),) if is_piece(lines[first:after]) else ()
         done = after if after > at + 1 else done
         at = after
 
@@ -90,8 +90,8 @@ def _piece(lines: Sequence[str], at: int, done: int) -> tuple[int, int]:
 
 
 def is_piece(lines: Sequence[str]) -> bool:
-    """Tell whether lines are a piece from within one GPU."""
-    return any(map(_PIECE.match, lines)) and all(line.startswith("    ") for line in lines if line.strip())
+    """Tell whether lines are a piece from within one GPU, and no rows that were picked from several."""
+    return sum(_PIECE.match(line) is not None for line in lines) == 1 and all(line.startswith("    ") for line in lines if line.strip())
 
 
 def _after_text(lines: Sequence[str], at: int) -> int:

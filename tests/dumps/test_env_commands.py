@@ -45,3 +45,8 @@ def test_a_file_of_variables_tells_them_and_no_absence(file):
 def test_a_row_that_goes_on_behind_a_backslash_is_of_a_command_and_no_variable_of_a_list():
     told = get("env", "NCCL_DEBUG", "PATH=/bin\nNCCL_DEBUG=INFO \\\nCUDA_HOME=/usr/local/cuda\n")
     assert isinstance(told, Unknown)
+
+
+def test_rows_of_a_log_that_writes_pairs_are_no_variables():
+    rows = 'time=2024-08-06T12:29:23.809Z level=INFO msg="total blobs: 9"\n' * 4
+    assert "env_left_out" not in read_dump(rows + "$ uname -r\n5.15.0-91-generic\n", "paste").facts

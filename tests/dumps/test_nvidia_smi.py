@@ -238,3 +238,8 @@ def test_a_piece_from_within_one_gpu_tells_its_whole_sections():
 
 def test_a_piece_that_names_no_gpu_tells_nothing():
     assert stretches(FORMAT, "    VBIOS Version                         : 92.00.45.00.05\n    MultiGPU Board                        : No\n")[0] == []
+
+
+def test_rows_that_were_picked_from_several_gpus_are_no_piece_of_one():
+    rows = "".join(f"    GPU UUID                              : GPU-0000000{at}-a861\n    VBIOS Version                         : 92.0{at}\n" for at in (1, 2))
+    assert stretches(FORMAT, rows)[0] == []
