@@ -188,7 +188,7 @@ def _simple(words: list[str], cwd: str, home: str) -> Simple:
             stages[-1].append(word)
     first = stages[0]
     variables: list[tuple[str, str]] = []
-    while first and (first[0] in _BEFORE or _ASSIGNED.match(first[0])) and first != ["env"]:  # alone it lists the variables
+    while first and (first[0] in _BEFORE or _ASSIGNED.match(first[0])) and first != ["env"] and first[1:2] not in (["-v"], ["-V"]):  # they list and look up
         if _ASSIGNED.match(first[0]):
             name, _, value = first[0].partition("=")
             variables.append((name, value))

@@ -16,7 +16,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from driftwatch.agent.launch_args import recognise
-from driftwatch.dumps import shell_answers, shell_files, shell_os_packages, shell_system
+from driftwatch.dumps import shell_answers, shell_files, shell_os_packages, shell_places, shell_system
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.shell import Prompted, Simple, Told, prompted, simple_commands
 from driftwatch.dumps.shell_answers import read_environment
@@ -29,7 +29,7 @@ from driftwatch.dumps.shell_python import echoed, printed, read_pip, read_python
 KNOWN, FOREIGN, SILENT, OTHER = 0.85, 0.86, 0.84, 0.3
 OF_PROCESS = 0.89  # surer than a command line without a prompt (launch_lines.py)
 _READERS: Mapping[str, Callable[[Simple, Sequence[str]], Told]] = MappingProxyType({
-    **shell_system.READERS, **shell_os_packages.READERS, **shell_answers.READERS,
+    **shell_system.READERS, **shell_os_packages.READERS, **shell_answers.READERS, **shell_places.READERS,
     "ls": shell_files.read_ls, "ll": shell_files.read_ls, "find": shell_files.read_find, "wc": shell_files.read_wc,
     "du": shell_files.read_du, "stat": shell_files.read_stat, "sha256sum": shell_files.read_digests, "md5sum": shell_files.read_digests,
     "sha1sum": shell_files.read_digests, "sha512sum": shell_files.read_digests, "git": read_git, "pip": read_pip, "pip3": read_pip,
@@ -201,10 +201,10 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
         told.append(found)
         at += skipped + found.used
         before = one if not found.used and one.program not in _SILENT else None if found.used else before
-    if before is not None and any(one.used for one in told) and any(line.strip() for line in lines[at:]) and not any(map(_is_foreign, shown.commands)):
+    is_read = any(one.used or one.tells_if_whole for one in told)
+    if before is not None and is_read and any(line.strip() for line in lines[at:]) and not any(map(_is_foreign, shown.commands)):
         told.append(read_any(before, lines[at:]))
-    is_unread = not any(one.used or one.tells_if_whole for one in told)
-    if is_unread and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
+    if not is_read and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))
     return [*told, Told(0, existence(shown.commands, lines))]
 

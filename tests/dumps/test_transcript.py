@@ -393,3 +393,23 @@ def test_names_of_a_folder_end_where_the_next_commands_lines_begin():
 
 def test_a_digest_that_was_cut_is_told_by_its_beginning():
     assert told("sha256sum config.json | cut -c1-16,65-", "e19c3b70a45d8f12  config.json") == {"files/config.json/digest_begin": "e19c3b70a45d8f12"}
+
+
+PLACES = """\
+$ which gcc nvcc python
+/usr/bin/gcc
+/opt/venv/bin/python
+$ command -v ninja
+$ type -p cmake
+cmake is /usr/bin/cmake
+$ which -a cc
+/usr/bin/which: no cc in (/usr/bin:/bin)
+$ exit
+"""
+
+
+def test_which_tells_where_programs_lie_and_which_are_not_there():
+    taken = read_dump(PLACES, "x")
+    found = {name: taken.facts.get(f"programs/{name}/path") for name in ("gcc", "python", "cmake")}
+    assert found == {"gcc": "/usr/bin/gcc", "python": "/opt/venv/bin/python", "cmake": "/usr/bin/cmake"}
+    assert [taken.get(f"programs/{name}/path") for name in ("nvcc", "ninja", "cc")] == [Known(None)] * 3

@@ -213,3 +213,10 @@ def test_a_tool_that_compiles_is_blamed_by_an_error_of_its_work_alone(path, text
     good, bad = (snapshot({path: version, **package("rich", version)}) for version in ("12.8", "13.0"))
     found = suspect(told(good, bad, Symptom("startup-crash", text)), "library", name or "nvcc")
     assert (found is not None and found.strength == "likely") == (name is not None)
+
+
+def test_a_compiler_that_is_gone_is_what_the_error_misses():
+    good, bad = (read_dump(f"$ command -v gcc cc nvcc; cat /etc/base\n{found}cuda:12.1-{base}\n$ exit\n", "x")
+                 for found, base in (("/usr/bin/gcc\n/usr/bin/cc\n", "devel"), ("", "runtime")))
+    found = told(good, bad, Symptom("startup-crash", "RuntimeError: Failed to find C compiler. Please specify via CC environment variable.")).suspects[0]
+    assert (found.subject.name, found.good, found.bad, found.strength) == ("gcc", "/usr/bin/gcc", None, "strong")
