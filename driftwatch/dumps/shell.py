@@ -154,6 +154,7 @@ def _after_options(words: tuple[str, ...], at: int, operands: int) -> int:
 def split(text: str) -> list[str]:
     """Return the words and operators of a command line; a here-document's mark ends it."""
     bare = re.sub(r"(?<=\s)[012](?=>)", "", text.partition("<<")[0])
+    bare = re.sub(r"(?<=/)(?:\$\([^()]*\)|`[^`]*`)(?=/)", "$_", bare)  # the part of a path that another command gives
     lexer = shlex.shlex(bare, posix=True, punctuation_chars=";|&<>")
     lexer.whitespace_split = True
     lexer.commenters = "#" if " #" in text else ""

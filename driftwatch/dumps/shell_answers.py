@@ -25,8 +25,9 @@ _CACHED = re.compile(r"\s*(\S+\.so[\w.]*) \(([^)]*)\) => (/\S+)\s*\Z")
 _CACHE_HEAD = re.compile(r"\s*\d+ libs found in cache")
 _WORD = re.compile(r"\S{1,200}\Z")
 _NEEDED = re.compile(r"\s*(?:0x[0-9a-f]+\s+)?\(?NEEDED\)?\s+(?:Shared library: \[)?([\w.+-]+)\]?\s*\Z")
-_ENVIRON = re.compile(r"/proc/(?:\d+|self)/environ\Z")
-_CMDLINE = re.compile(r"/proc/(?:\d+|self)/cmdline\Z")
+_PROCESS = r"/proc/(?:\d+|self|\$\w+|\$\{\w+\})"
+_ENVIRON = re.compile(rf"{_PROCESS}/environ\Z")
+_CMDLINE = re.compile(rf"{_PROCESS}/cmdline\Z")
 _MOST = 4000
 
 

@@ -43,6 +43,7 @@ _CODES = (  # error codes and words of a library that stand in errors of others
     (r"safetensors", r"\bSafetensorError\b|MetadataIncompleteBuffer|HeaderTooLarge"),
     (r"peft", r"\bPeft\w+|\bLora(?:Config|Model)\b"),
     (r"huggingface-hub", r"\bHf\w+Error\b|\bHFValidationError\b|\b(?:LocalEntry|Repository|Revision)NotFoundError\b|\bhf_hub_\w+|/(?:blobs|snapshots)/[\w.-]+"),
+    (r"transformers", r"\b(?:Dynamic|Static|EncoderDecoder|Hybrid)Cache\b|\bPreTrained(?:Model|Config)\b"),
     (r"transformers", r"/blobs/[\w.-]+\.py\b|\btransformers_modules\b"),
     (r"cachetools", r"\b\w*(?:LRU|LFU|TTL|TLRU)Cache\b"), (r"httpx", r"\bAsyncClient\b"), (r"pyzmq", r"\bZMQ\w*Error\b"), (r"jinja2", r"\bTemplate\w*Error\b"),
     (r"numba", r"\bNumba\w*(?:Error|Warning)\b|\bTypingError\b"), (r"aiohttp", r"\bClient(?:Session|\w*Error)\b"), (r"pillow", r"\bUnidentifiedImageError\b"),

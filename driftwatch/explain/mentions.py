@@ -15,6 +15,7 @@ from driftwatch.explain.naming import frames, is_file_about, is_import_of, lacks
 from driftwatch.explain.requirements import has_moved, required_by
 from driftwatch.explain.terms import term
 from driftwatch.explain.usual_requirements import WELL_KNOWN
+from driftwatch.explain.words import listed
 
 _OUTER = frozenset({"web", "client", "tool"})
 _BESIDE_OUTER = _OUTER | {"request", "loading", "other"}
@@ -54,6 +55,12 @@ class Said:
         """Return the installed distributions of which the error asked a name or a part that they do not have."""
         module = asked_of(self.case.text)
         return tuple(name for name in self.installed if module and is_import_of(module, name))
+
+    @cached_property
+    def askers(self) -> tuple[str, ...]:
+        """Return the distributions that moved and require one of those that were asked for what they do not have, where that one did not move."""
+        still = [name for name in self.asked if not has_moved(self.case, name)]
+        return tuple(name for name in self.installed if still and has_moved(self.case, name) and any(one in self.required.get(name, ()) for one in still))
 
     @cached_property
     def frames(self) -> tuple[str, ...]:
@@ -142,8 +149,11 @@ def _needed(said: Said, name: str, facts: tuple[str, ...]) -> Iterator[Term]:
     absent = missing_module(said.case.text)
     if absent and not any(is_import_of(absent, one) for one in (name, *said.still_raisers)):
         return
+    if name in said.askers:
+        yield term("asks what is not there", f"it requires {listed(said.asked, 2)}, which did not move, and lacks what is asked of it", facts)
+        return
     for raiser in said.still_raisers:
-        if raiser != name and name in said.required.get(raiser, ()):
+        if raiser != name and not (said.askers and raiser in said.asked) and name in said.required.get(raiser, ()):
             is_far = package_family(name) in _OUTER and package_family(raiser) not in _BESIDE_OUTER
             says = f"{raiser}, which the error comes from, did not move and requires it"
             yield term("raiser needs it, far", f"{says}, for another kind of work", facts) if is_far else term("raiser needs it", says, facts)

@@ -89,7 +89,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     # what the error says: the one that raises is often the victim of what it needs
     "error text": {
         "named in the error": 1.8, "value named": 1.2, "both values named": 2.2, "path named": 2.2, "words of its work": 1.4, "file in the traceback": 1.4,
-        "lacks its symbol": 1.4, "lacks what is asked of it": 1.6, "refusal of settings": 0.8,
+        "lacks its symbol": 1.4, "lacks what is asked of it": 1.6, "asks what is not there": 1.3, "refusal of settings": 0.8,
         "version quoted": 0.8, "raises": 1.2, "in the traceback": 0.4, "raiser needs it": 1.3, "raiser needs it, far": 0.2, "words of its layer": 0.8,
         "words of its library": 1.2, "quoted, not moved": 2.2, "server named": 0.6, "text names it": 1.4, "text fits": 1.4,
     },
@@ -140,7 +140,7 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "kernel modules": {
         "module refused": 3.4, "module's partner moved": 1.6, "module gone": 1.8, "module set anew": 1.0, "module for this kernel": 1.2,
-        "driven by another": 4.2, "module of CUDA": 1.2, "module of displays": -1.2,
+        "driven by another": 4.2, "firmware missing": 3.6, "module of CUDA": 1.2, "module of displays": -1.2,
         "upgraded, not restarted": 0.6,
     },
     # counters that only grow survive a reinstall; a few corrected errors are usual, so they take back what growth gives

@@ -279,6 +279,12 @@ python3 -m sglang.launch_server --model-path m --tp 4
     assert isinstance(snapshot.get("env/CUDA_VISIBLE_DEVICES"), Unknown)
 
 
+@pytest.mark.parametrize("which", ["$(pgrep -of 'vllm serve')", "`pgrep -f vllm`", "$PID", "${PID}"])
+def test_a_process_that_another_command_gives_is_one_too(which):
+    found = told(f"tr '\\0' ' ' < /proc/{which}/cmdline", "/opt/venv/bin/vllm serve m --tensor-parallel-size 2 --disable-cascade-attn")
+    assert (found["servers/vllm/args/tensor_parallel_size"], found["servers/vllm/args/disable_cascade_attn"]) == (2, True)
+
+
 def test_a_unit_of_which_a_filter_left_the_start_is_read():
     lines = ("ExecStart=/opt/vllm/bin/vllm serve m \\", "    --attention-backend FLASHINFER", "Restart=on-failure")
     found = told("systemctl cat vllm.service | grep -A4 ExecStart", *lines)

@@ -191,3 +191,20 @@ def test_lost_links_are_told_once_and_not_as_another_topology_too():
         matrix = {"GPU0": {"GPU1": f"NV{links}"}, "GPU1": {"GPU0": f"NV{links}"}}
         sides.append(host({**cards(), **{f"nvlink/{gpu}/active": links for gpu in GPUS}, "topology/matrix": matrix}))
     assert [one.subject.name for one in told(*sides, symptom("slow")).suspects] == ["2 of 2 GPUs NVLink"]
+
+
+def test_both_ends_of_one_link_that_became_narrower_are_one_suspect():
+    def link(width):
+        kinds = {"pci/0000:41:00.0/kind": "gpu", "pci/0000:3d:01.0/kind": "port", "pci/0000:41:00.0/upstream": ["0000:3d:01.0", "0000:38:00.0"]}
+        return host({**kinds, **{f"pci/{address}/link/width": width for address in ("0000:3d:01.0", "0000:41:00.0")}})
+
+    assert [one.subject.name for one in told(link(16), link(4), symptom("slow")).suspects] == ["GPU 0000:41:00.0 link"]
+
+
+@pytest.mark.parametrize(("package", "name"), [(True, "nvidia-firmware-570"), (False, "/lib/firmware/nvidia/570.195.03/gsp_ga10x.bin")])
+def test_firmware_that_the_kernel_did_not_find_is_named_with_the_package_that_is_gone(package, name):
+    lines = ["nvidia 0000:08:00.0: Direct firmware load for nvidia/570.195.03/gsp_ga10x.bin failed with error -2", "NVRM: RmInitAdapter failed!"]
+    good = host({"os_packages/nvidia-firmware-570/version": "570.195.03-0ubuntu1"})
+    bad = host({"kernel_log/nvrm": {"count": 2, "lines": lines}, **({} if package else good.facts)})
+    one = told(good, bad, symptom("device-lost", "No devices were found")).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("firmware", name, "strong")

@@ -220,3 +220,12 @@ def test_a_compiler_that_is_gone_is_what_the_error_misses():
                  for found, base in (("/usr/bin/gcc\n/usr/bin/cc\n", "devel"), ("", "runtime")))
     found = told(good, bad, Symptom("startup-crash", "RuntimeError: Failed to find C compiler. Please specify via CC environment variable.")).suspects[0]
     assert (found.subject.name, found.good, found.bad, found.strength) == ("gcc", "/usr/bin/gcc", None, "strong")
+
+
+def test_who_asks_for_what_an_unmoved_package_lacks_is_likelier_than_what_that_one_needs():
+    needs = {"huggingface-hub": {}, "transformers": {"requires": ["huggingface-hub"]}, "peft": {"requires": ["transformers"]}}
+    old, new = {"huggingface-hub": "0.26", "transformers": "4.37", "peft": "0.13.2"}, {"huggingface-hub": "0.27", "transformers": "4.37", "peft": "0.14.0"}
+    told_of = [{path: value for name, version in side.items() for path, value in package(name, version, **needs[name]).items()} for side in (old, new)]
+    good, bad = map(snapshot, told_of)
+    found = told(good, bad, Symptom("import-error", "ImportError: cannot import name 'EncoderDecoderCache' from 'transformers' (/x/transformers/__init__.py)"))
+    assert (found.suspects[0].subject.name, found.suspects[0].strength) == ("peft", "strong")

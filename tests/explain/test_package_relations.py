@@ -176,3 +176,13 @@ def test_a_good_side_that_is_newer_is_pointed_out():
     good = snapshot(stack(torch="2.9.0"))
     newer = replace(good, taken_at="2026-03-09T10:00:00Z")
     assert "the good side is the newer one" in told(newer, snapshot(stack(torch="2.8.0")), SLOW).verdict
+
+
+def test_a_second_folder_of_metadata_of_one_name_is_a_suspect():
+    good = snapshot({**package("torch", "2.8.0"), **package("regex", "2025.11.3")})
+    bad = snapshot({**package("torch", "2.8.0"), **package("regex", "2025.11.4"),
+                    "packages/torch/others": [{"folder": "torch-2.7.1.dist-info", "version": "2.7.1"}]})
+    error = Symptom("import-error", "TypeError: expected string or bytes-like object, got 'NoneType'")
+    one = told(good, bad, error).suspects[0]
+    assert (one.subject.name, one.bad, one.mark) == ("torch", "torch-2.7.1.dist-info", "!")
+    assert told(bad, bad, error).suspects == ()

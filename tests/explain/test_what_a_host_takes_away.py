@@ -40,6 +40,12 @@ def test_a_mount_that_newly_forbids_programs_is_blamed_where_the_error_is_of_tha
     assert (one is not None and one.confidence >= 0.8) == is_sure
 
 
+def test_a_new_mount_that_forbids_programs_over_the_path_of_the_error_is_blamed():
+    text = "ImportError: /tmp/torchinductor_llm/x.main.so: failed to map segment from shared object"
+    one = told(host({"mounts/%2F/type": "ext4"}), tmp("rw,nosuid,noexec"), symptom("startup-crash", text)).suspects[0]
+    assert (one.subject.kind, one.subject.name, one.strength) == ("mount", "/tmp", "strong")
+
+
 def models(kib):
     top = "mounts/%2Fmnt%2Fmodels"
     return host({f"{top}/type": "nfs4", f"{top}/source": "nas:/m", f"{top}/holds": ["model"], f"{top}/read_ahead_kib": kib})

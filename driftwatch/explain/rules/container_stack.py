@@ -23,7 +23,7 @@ _TOOLKIT = re.compile(r"(?:lib)?nvidia-container.*|nvidia-docker.*")
 _CORE = re.compile(r"os_packages/(?:nvidia-container-toolkit(?:-base)?|libnvidia-container(?:1|-tools))/version")
 _TEXT = re.compile(
     r"cuInit|no cuda-capable|nvml.*(?:unknown error|not found)|nvidia-container|failed to create shim|OCI runtime|unknown error|CDI device"
-    r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver", re.IGNORECASE
+    r"|lib(?:cuda|nvidia-ml)\.so\S*: cannot open|found no nvidia driver|failed to infer device type|select device driver|invalid runtime name", re.IGNORECASE
 )
 _LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|nvmlInit.*999", re.IGNORECASE)
 _LOST_PERHAPS = re.compile(r"CUDA unknown error|CUDA_ERROR_UNKNOWN|cuInit\D{0,20}999", re.IGNORECASE)  # also of a driver that is not set up
@@ -123,13 +123,13 @@ def _settings(case: Case) -> Iterator[Finding]:
         return
     good, bad = values(changes[0])
     names = [plain(change.path.split("/", 2)[2]) for change in changes]
+    files = [plain(change.path.split("/", 2)[2]) for change in case.moved("container_runtime/files/*")]
     weight = "moved" if all(_ASIDE.fullmatch(name) for name in names) else "container stack set anew"
     terms = (term(weight, f"settings moved: {listed(names)}", [change.path for change in changes]), *(_of_stack(case) if weight != "moved" else ()))
     look = Command("confirm", "cat /etc/docker/daemon.json /etc/nvidia-container-runtime/config.toml")
     verdict = f"Settings of the container runtime moved: {listed(names)}."
-    yield Evidence(
-        Subject("container", "container runtime settings"), terms, Wording("container runtime", names[0], mark(good, bad), good, bad, verdict, commands=(look,))
-    )
+    wording = Wording("container runtime", names[0], mark(good, bad), good, bad, verdict, commands=(look,))
+    yield Evidence(Subject("container", files[0] if len(files) == 1 else "container runtime settings"), terms, wording)
 
 
 def _device_lists(case: Case) -> Iterator[Finding]:

@@ -20,11 +20,12 @@ _WIDTH = re.compile(r"pci/([^/]+)/link/(width|width_max|speed_max)")
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield each device whose link became narrower or slower, and each GPU that lost links to its siblings."""
     told: set[str] = set()
-    for change in case.moved("pci/*/link/*"):
-        match = _WIDTH.fullmatch(change.path)
-        if match is not None and match[1] not in told and _fell(case, change):
-            told.add(match[1])
-            yield _narrower(case, match[1], change)
+    fallen = [(match[1], change) for change in case.moved("pci/*/link/*") if (match := _WIDTH.fullmatch(change.path)) and _fell(case, change)]
+    ends = {port for address, _ in fallen for port in (case.value("bad", f"pci/{address}/upstream") or ())[:1]}  # the other end of the same link
+    for address, change in fallen:
+        if address not in told and address not in ends:
+            told.add(address)
+            yield _narrower(case, address, change)
     for gpu in devices.every(case):
         address = devices.address(case, gpu)
         for name in ("link/width", "link/generation_max"):

@@ -110,6 +110,8 @@ def _moved(case: Case, mount: str, place: str) -> Iterator[Term]:
             yield term("moved", "its options moved", facts)
         if not is_used and told:
             yield term("off the server's path", "nothing that the server needs is known to lie on it", facts)
+    elif any(_FORBIDS[option][1].search(case.text) for option in forbids(case, mount)):
+        yield from _forbidden(case, mount, [change.path for change in changes])
     if "Read-only" not in case.text or became_read_only(case, mount):
         yield from _path_named(case, place, [change.path for change in changes])
 

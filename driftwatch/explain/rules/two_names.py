@@ -1,4 +1,4 @@
-"""Two distributions that put the same folder into place, installed side by side: the one unpacked last wins, and taking one away takes files of both."""
+"""Two distributions that put the same folder into place, or two folders of metadata of one: the last unpacked, or the first found, wins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftwatch.explain.mentions import Said, mentions
 from driftwatch.explain.requirements import has_moved
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import pip, term
-from driftwatch.explain.words import show
+from driftwatch.explain.words import command, listed, show
 
 _SAME_FOLDER = (  # the folder, and the distributions that bring it
     ("sgl_kernel", r"sgl-kernel|sglang-kernel"), ("cv2", r"opencv-(?:contrib-)?python(?:-headless)?"), ("deep_gemm", r"deep-gemm|sgl-deep-gemm"),
@@ -23,6 +23,7 @@ _SAME_FOLDER = (  # the folder, and the distributions that bring it
 
 def weigh(case: Case) -> Iterator[Finding]:
     """Yield the one that came to another of the same folder, or each of the two where both came."""
+    yield from _of_one_name(case)
     good, bad = _installed(case, "good"), _installed(case, "bad")
     if set(good) == set(bad):
         return
@@ -32,6 +33,20 @@ def weigh(case: Case) -> Iterator[Finding]:
             came = [name for name in now if name not in before and has_moved(case, name)]
             for name in came:
                 yield _told(case, name, next(other for other in now if other != name), folder)
+
+
+def _of_one_name(case: Case) -> Iterator[Finding]:
+    """Yield each distribution of which a second folder of metadata came: who asks for its version may be given either, or nothing."""
+    for change in case.moved("packages/*/others"):
+        name, folders = change.path.split("/")[1], case.value("bad", change.path)
+        if isinstance(folders, list) and change.kind == "added":
+            second = listed([str(one.get("folder")) for one in folders if isinstance(one, dict)])
+            says = f"{second} lies beside the folder of {name}: who asks for its version may be told either, or none"
+            site = command([str(case.value("bad", f"packages/{name}/location") or "SITE-PACKAGES")])
+            look = Command("confirm", f"ls -d {site}/{name.replace('-', '_')}-*.dist-info")
+            wording = Wording("package", f"{name}, metadata", "!", "one folder", second, f"{says}.", commands=(look,))
+            told = mentions(Said(case), name, (change.path,))
+            yield Evidence(Subject("package", name), (term("two owners", says, (change.path,)), *told), wording)
 
 
 def _installed(case: Case, side: SideName) -> list[str]:
