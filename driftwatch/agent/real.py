@@ -22,6 +22,7 @@ LATE = 0.8
 WHOLE_S_NS = 1_000_000_000  # a ctime of whole seconds: the file system keeps no finer ones, or those of an image were all made the same
 SETTLED_NS = 2 * WHOLE_S_NS  # a file changed later than this before it was read can change again within one tick of its clock
 KIND_BITS = 0o170000
+TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 FILE, FOLDER, LINK, OTHER = map(Kind, ("file", "dir", "link", "other"))
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH)
@@ -71,7 +72,7 @@ class RealRoot:
     def _told(self, path: str, limit: int) -> bytes:
         """Return ``+`` and the bytes, or ``-`` and the errno."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, TO_READ)
             told = b"+"
             while len(told) <= limit:  # a file of /proc gives a page at a time
                 piece = os.read(descriptor, limit)
@@ -211,13 +212,13 @@ class RealRoot:
     def _opened(self, path: str, flags: int = 0) -> Tuple[int, os.stat_result]:
         """Return the descriptor of a regular file, and its stat."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+            descriptor = os.open(path, TO_READ | flags)
         except OSError as failed:
             if failed.errno in (errno.ENXIO, errno.ENODEV) or (flags and failed.errno == errno.ELOOP and os.path.islink(path)):
                 raise Unreadable("%s: not a regular file" % path) from None
             refuse(path, failed)
         found = _fstat(descriptor, path)
-        if not stat.S_ISREG(found.st_mode):
+        if found.st_mode & KIND_BITS != stat.S_IFREG:
             os.close(descriptor)
             raise Unreadable("%s: not a regular file" % path)
         return descriptor, found
@@ -275,17 +276,17 @@ def _stat(found: os.stat_result) -> Stat:
 
 def _read_up_to(descriptor: int, limit: int, path: str, size: int = 0) -> bytes:
     """Return at most ``limit`` bytes. A first piece as long as the file is the file; what tells no size (/proc) is read until nothing comes."""
-    pieces = []
+    pieces: List[bytes] = []
     left = limit
     try:
         while left > 0:
             piece = os.read(descriptor, min(left, CHUNK))
+            if not pieces and len(piece) == size:
+                return piece
             if not piece:
                 break
             pieces.append(piece)
             left -= len(piece)
-            if len(piece) == size:
-                break
     except OSError as failed:
         refuse("%s at byte %d" % (path, limit - left), failed)
     return b"".join(pieces)
