@@ -96,7 +96,7 @@ def looked_again(folder: Path, rounds: int) -> float:
 def hashed(folder: Path, rounds: int) -> float:
     """Return the first look at a tree by ``xargs -P2 sha256sum``."""
     tree = made_tree(folder)
-    ours = Row("ours", (*hashing.COLLECTOR, f'{{"source": "{tree}"}}'))
+    ours = Row("ours", (*hashing.SOURCES, f'{{"source": "{tree}"}}'))
     return cpu_ratio((ours, Row("sha256sum", hashing.piped(tree / "sglang", "sha256sum"))), rounds)
 
 
