@@ -9,6 +9,7 @@ from driftwatch.explain.holders import gpus
 from driftwatch.explain.pairs import logged_more
 from driftwatch.explain.words import number
 
+_OF_GPUS = ("nvidia", "amdgpu", "habanalabs", "xe")  # modules that serve what computes on a card
 PCIE_LOG = "kernel_log/pcie"
 _NO_ROOM = re.compile(r"BAR \d+.*(?:failed to assign|no space|can't assign)")
 
@@ -49,6 +50,7 @@ def claimed(case: Case) -> dict[str, list[str]]:
     """Return the modules that drive GPUs of the bad side which its GPU driver drove on the good one, each with the facts of those GPUs."""
     found: dict[str, list[str]] = {}
     for path, driver in case.below("bad", "pci"):
-        if path.endswith("/driver") and case.value("bad", path.removesuffix("driver") + "kind") == "gpu" and case.value("good", path) not in (None, driver):
+        is_gpu = path.endswith("/driver") and case.value("bad", path.removesuffix("driver") + "kind") == "gpu"
+        if is_gpu and driver not in _OF_GPUS and case.value("good", path) in _OF_GPUS:
             found.setdefault(str(driver), []).append(path)
     return found

@@ -28,8 +28,8 @@ def weigh(case: Case) -> Iterator[Finding]:
         if case.has_moved("kernel/release"):
             terms.append(term("another kernel runs", f"another kernel runs: it may bring {module}, and {before} comes too late", ("kernel/release",)))
         commands = (
-            Command("confirm", f"lspci -k -s {addresses[0]}; lsmod | grep -w {module}; grep -r {module} /etc/modprobe.d /proc/cmdline", "which module has it"),
-            Command("try", f"{command(['modprobe', '-r', module])} && modprobe {before}", f"as root; then keep {module} from loading, or boot as before"),
+            Command("confirm", f"{command(['lspci', '-k', '-s', addresses[0]])}; {command(['grep', '-r', module, '/etc/modprobe.d', '/proc/cmdline'])}"),
+            Command("try", f"{command(['modprobe', '-r', module])} && {command(['modprobe', str(before)])}", "as root; then keep it from loading"),
         )
         verdict = f"{says[0].upper()}{says[1:]}: {before} cannot have them."
         yield Evidence(Subject("kernel-module", module), tuple(terms), Wording("kernel module", addresses[0], "~", before, now, verdict, commands=commands))

@@ -43,7 +43,7 @@ def _of_one_name(case: Case) -> Iterator[Finding]:
             second = listed([str(one.get("folder")) for one in folders if isinstance(one, dict)])
             says = f"{second} lies beside the folder of {name}: who asks for its version may be told either, or none"
             site = command([str(case.value("bad", f"packages/{name}/location") or "SITE-PACKAGES")])
-            look = Command("confirm", f"ls -d {site}/{name.replace('-', '_')}-*.dist-info")
+            look = Command("confirm", f"ls -d {site}/{command([name.replace('-', '_')])}-*.dist-info")
             wording = Wording("package", f"{name}, metadata", "!", "one folder", second, f"{says}.", commands=(look,))
             told = mentions(Said(case), name, (change.path,))
             yield Evidence(Subject("package", name), (term("two owners", says, (change.path,)), *told), wording)
