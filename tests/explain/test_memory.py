@@ -161,6 +161,14 @@ def test_memory_that_nvml_lists_for_nobody_is_that_of_who_has_come_and_has_the_g
     assert told(snapshot({**GPUS, **before}), bad, OOM).suspects[0].subject.name == name
 
 
+@pytest.mark.parametrize(("known", "end"), [({"containers/old/id": "72a7ab31"}, "docker stop old"), ({}, "kill 4000")])
+def test_a_process_in_a_container_is_ended_by_the_container_that_would_start_it_again(known, end):
+    bad = snapshot({**GPUS, **no_server(), **held(21350, "llama-server", range(1)), "holders/llama-server0/container": "72a7ab31", **known})
+    found = told(snapshot(GPUS), bad, OOM)
+    assert found.suspects[0].commands[2].run == end
+    assert ("in the container old" in found.verdict) is bool(known)
+
+
 @pytest.mark.parametrize(("before", "is_blamed"), [({}, True), (held(17368, "ollama", range(1)), False)])
 @pytest.mark.parametrize(("unit", "end"), [("ollama.service", "systemctl stop ollama.service"), ("containerd.service", "kill 4000")])
 def test_a_server_of_another_engine_takes_the_room_of_the_one_that_failed(before, is_blamed, unit, end):

@@ -12,6 +12,7 @@ from driftwatch.explain.pairs import good_or
 from driftwatch.explain.rule import Evidence, Finding, Rule, Wording
 from driftwatch.explain.terms import before_unknown, term
 from driftwatch.explain.words import command, count, number
+from driftwatch.model import plain
 
 _OCCUPIED = re.compile(r"memory capacity is unbalanced|occupied by other processes|out of memory|not enough memory|free memory on device", re.IGNORECASE)
 _LOOK = Command("confirm", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv", "who holds GPU memory now")
@@ -75,17 +76,27 @@ def _wording(case: Case, found: list[holders.Holder]) -> Wording:
     if pids:
         commands += (Command("look", command(["ps", "-o", "pid,ppid,user,lstart,stat,args", "-p", ",".join(pids)])), *_end(case, found, pids))
     what = "left over from a server that is gone" if _are_leftovers(case, found) else "beside the server"
-    verdict = f"{count(many, 'process', 'processes')} {what} {'holds' if many == 1 else 'hold'} GPU memory ({_used(found)}): {who}."
+    inside = f", in the container {name}" if (name := _container(case, found)) else ""
+    verdict = f"{count(many, 'process', 'processes')} {what} {'holds' if many == 1 else 'hold'} GPU memory ({_used(found)}): {who}{inside}."
     return Wording("GPU processes", who, "+", _before(case, [holder.path for holder in found]), f"{many} holding {_used(found)}", verdict, commands=commands)
 
 
 def _end(case: Case, found: list[holders.Holder], pids: Sequence[str]) -> tuple[Command, ...]:
-    """Return how the holders are ended: by their service where all are of one that bears their name; an engine's or a session's has other children too."""
+    """Return how the holders are ended: by their container, or by their service where all are of one that bears their name; a session's has others too."""
+    if name := _container(case, found):
+        return Command("try", command(["docker", "stop", name]), "look at it first"), Command("undo", command(["docker", "start", name]))
     units = {case.value("bad", f"holders/{holder.path.rpartition('/')[2]}/unit") for holder in found}
     unit = units.pop() if len(units) == 1 else None
     if isinstance(unit, str) and unit.endswith(".service") and all(re.split(r"[@.]", unit)[0] in holder.name for holder in found):
         return Command("try", command(["systemctl", "stop", unit]), "as root; look at them first"), Command("undo", command(["systemctl", "start", unit]))
     return (Command("try", command(["kill", *pids]), "as their owner or root; look at them first"),)
+
+
+def _container(case: Case, found: list[holders.Holder]) -> str:
+    """Return the name of the one container that all holders are in, "" where they are in none or in several, or nobody tells its name."""
+    wanted = {case.value("bad", f"holders/{holder.path.rpartition('/')[2]}/container") for holder in found}
+    names = {value: plain(path.split("/")[1]) for path, value in case.below("bad", "containers") if path.endswith("/id") and isinstance(value, str)}
+    return names.get(wanted.pop(), "") if len(wanted) == 1 else ""
 
 
 def _unlisted(case: Case, loose: list[tuple[str, float]], *, has_holders: bool) -> Evidence:
