@@ -1,6 +1,6 @@
-"""The line with which Ollama's server begins its log: ``server config env="map[NAME:value NAME:value]"``, the settings that count, defaults among them.
+"""The line with which Ollama's server begins its log: ``server config env="map[NAME:value NAME:value]"``, later ``msg="server config" env=…``.
 
-A value is whole where the next name or the end of the map stands behind it in the same line. What is empty is not set. The version in the line that says
+It holds the settings that count, defaults among them. A value is whole where the next name or the end of the map stands behind it in the same line. What is empty is not set. The version in the line that says
 where the server listens is the server's own; the distribution called ollama is its client.
 
 | path | what |
@@ -18,7 +18,8 @@ from typing import Any
 from driftwatch.agent.probe import fact_path
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 
-_BEGIN = 'server config env="map['
+_BEGIN = re.compile(r'server config"? env="map\[')
+_MARK = 'env="map['
 _END = ']"'
 _NAME = re.compile(r"(?:(?<=\[)| )((?:[A-Z][A-Z0-9_]{1,80}|https?_proxy|no_proxy):)")
 _LISTENS = re.compile(r'msg="Listening on \S{1,120} \(version (?P<version>\d[\w.+-]{0,60})\)"')
@@ -28,7 +29,7 @@ _MOST_LINES = 8
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
     """Yield the line with the settings, with those that a terminal broke it into, and the line with the version."""
     for at, line in enumerate(lines):
-        if _BEGIN in line:
+        if _MARK in line and _BEGIN.search(line):
             yield Stretch(at, _after(lines, at), 0.9)
         elif "(version " in line and _LISTENS.search(line[:2000]):
             yield Stretch(at, at + 1, 0.9)
@@ -39,7 +40,7 @@ def _after(lines: Sequence[str], at: int) -> int:
     for after in range(at, min(at + _MOST_LINES, len(lines))):
         if lines[after] == FENCE:
             break
-        if _END in lines[after].partition(_BEGIN)[2 if after == at else 0]:
+        if _END in (_BEGIN.split(lines[after], maxsplit=1)[-1] if after == at else lines[after]):
             return after + 1
     return at + 1
 
@@ -48,8 +49,8 @@ def parse(text: str) -> Parsed:
     """Return the settings, or the version."""
     listens = _LISTENS.search(text)
     facts: dict[str, Any] = {"servers/ollama/version": listens["version"]} if listens else {}
-    _, begun, rest = text.partition(_BEGIN)
-    inside, end, _ = rest.partition(_END)
+    begun = _BEGIN.search(text)
+    inside, end, _ = text[begun.end():].partition(_END) if begun else ("", "", "")
     pieces = ("[" + inside).split("\n") if begun else []
     for at, piece in enumerate(pieces):
         settings = _settings(piece, is_last=bool(end) and at == len(pieces) - 1)
@@ -74,6 +75,6 @@ def _settings(piece: str, *, is_last: bool) -> Iterator[tuple[str, str]]:
 
 
 FORMAT = Format(
-    name="server-log", find=find, parse=parse, knows_cuts=True, looks_like="a log of Ollama's server", marks=(_BEGIN, "(version "),
+    name="server-log", find=find, parse=parse, knows_cuts=True, looks_like="a log of Ollama's server", marks=(_MARK, "(version "),
     never_prints=("packages/*", "torch/*", "python/*", "os/*", "kernel/*", "git/*", "sources/*"),
 )

@@ -20,6 +20,11 @@ def test_what_a_terminal_broke_at_a_lines_end_is_left_out():
     assert found == {f"{TOP}/OLLAMA_DEBUG": "true", f"{TOP}/OLLAMA_NEW_ENGINE": "false", f"{TOP}/OLLAMA_SCHED_SPREAD": "true"}
 
 
+def test_the_later_form_of_the_line_is_read_too():
+    line = 'time=2025-10-01T08:00:01.000Z level=INFO source=routes.go:1481 msg="server config" env="map[OLLAMA_DEBUG:INFO OLLAMA_HOST:http://0.0.0.0:9000]"\n'
+    assert facts(FORMAT, line) == {f"{TOP}/OLLAMA_DEBUG": "INFO", f"{TOP}/OLLAMA_HOST": "http://0.0.0.0:9000"}
+
+
 def test_a_setting_that_was_cut_is_left_out():
     assert read_dump(HEAD + "OLLAMA_DEBUG:true OLLAMA_ORIGINS:[http://local", "paste").facts == {f"{TOP}/OLLAMA_DEBUG": "true"}
 
