@@ -1,7 +1,7 @@
 """The line with which Ollama's server begins its log: ``server config env="map[NAME:value NAME:value]"``, later ``msg="server config" env=…``.
 
-It holds the settings that count, defaults among them. A value is whole where the next name or the end of the map stands behind it in the same line. What is empty is not set. The version in the line that says
-where the server listens is the server's own; the distribution called ollama is its client.
+It holds the settings that count, defaults among them. A value is whole where the next name or the end of the map stands behind it in the same line. What
+is empty is not set. The version in the line that says where the server listens is the server's own; the distribution called ollama is its client.
 
 | path | what |
 |---|---|
