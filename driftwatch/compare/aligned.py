@@ -2,6 +2,7 @@
 
 A package under its module's name (``zmq``) goes by its distribution's (``pyzmq``) where the other side tells that one. A GPU that one side knows by
 nvidia-smi's index goes by its UUID where a PCI address, told by both, says that it is the same card; an index alone says nothing.
+A variable that a tool printed on one side, and of which nobody knew that it prints it, is one that the same release of the tool would print on the other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from driftwatch.model import Snapshot, is_unknown
+from driftwatch.model import ANSWERED, Snapshot, Unknown, is_unknown
 from driftwatch.other_names import MODULES
 
 _INDEXED = "gpus/index-"
@@ -18,7 +19,7 @@ _INDEXED = "gpus/index-"
 
 def aligned(good: Snapshot, bad: Snapshot) -> tuple[Snapshot, Snapshot]:
     """Return both sides with one name for one thing; the very same objects where nothing had to be renamed."""
-    return _renamed(good, bad), _renamed(bad, good)
+    return _answering(_renamed(good, bad), bad), _answering(_renamed(bad, good), good)
 
 
 def _renamed(side: Snapshot, other: Snapshot) -> Snapshot:
@@ -53,3 +54,16 @@ def _cards(mine: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[tuple
     for facts in (others, mine) if indexed else ():
         cards = {str(value): path[:-len("/pci")] for path, value in facts.items() if path[-4:] == "/pci" and path.startswith("gpus/GPU-")}
         yield from ((top, cards[str(address)]) for top, address in indexed.items() if str(address) in cards)
+
+
+def _answering(side: Snapshot, other: Snapshot) -> Snapshot:
+    """Return a side whose one tool answers, too, for the variables that the same release of it printed on the other side alone."""
+    tool = side.probes.get(side.source)
+    release = f"packages/{side.source.partition('-')[0]}/version"
+    if tool is None or side.source != other.source or tool.status not in ANSWERED or side.facts.get(release) is None or is_unknown(side.facts[release]):
+        return side
+    if other.facts.get(release) != side.facts[release] or other.probes[other.source] != tool:
+        return side
+    printed = tuple(path for path, value in other.facts.items() if path[:4] == "env/" and not is_unknown(value) and isinstance(side.get(path), Unknown))
+    more = tuple(path for path in printed if path not in side.facts)
+    return replace(side, probes={**side.probes, side.source: replace(tool, tells=tool.tells + more)}) if more else side

@@ -90,3 +90,20 @@ def test_snapshots_without_a_second_name_are_left_as_they_are():
 ])
 def test_a_text_that_a_tool_shortened_is_the_one_that_it_begins(path, good, bad, is_same):
     assert (compare(snapshot({path: good}), snapshot({path: bad})) == ()) is is_same
+
+
+def _collected(release: str, *variables: str) -> str:
+    heads = ("System Info", "PyTorch Info", "Python Environment", "CUDA / GPU Info", "CPU Info", "Versions of relevant libraries", "vLLM Info",
+             "Environment Variables")
+    told = {"System Info": ["OS                           : Ubuntu 24.04.2 LTS (x86_64)"], "PyTorch Info": ["PyTorch version              : 2.9.1+cu129"],
+            "Versions of relevant libraries": ["[pip3] torch==2.9.1"], "vLLM Info": [f"vLLM Version                 : {release}"],
+            "Environment Variables": variables}
+    return "".join(f"{'=' * 30}\n{head:^30}\n{'=' * 30}\n" + "".join(f"{line}\n" for line in told.get(head, ())) for head in heads)
+
+
+@pytest.mark.parametrize(("release", "is_seen"), [("0.17.1", True), ("0.18.0", False)])
+def test_a_variable_that_one_release_of_a_tool_prints_is_unset_where_the_same_release_does_not(release, is_seen):
+    good, bad = (read_dump(text, name) for text, name in ((_collected("0.17.1", "HSA_X=1", "CUDA_Y=2"), "good"), (_collected(release, "CUDA_Y=2"), "bad")))
+    changes = {one.path: one for one in compare(good, bad)}
+    assert "env/HSA_X" not in good.probes[good.source].tells
+    assert ("env/HSA_X" in changes and (changes["env/HSA_X"].good, changes["env/HSA_X"].bad) == (Known("1"), Known(None))) is is_seen
