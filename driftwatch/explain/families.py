@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda"})
+GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "linker"})
 _WORDS = (  # the words of a layer in an error text that names no package
-    ("request", re.compile(r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
-    ("model", re.compile(r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
-    ("kernel", re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
-    ("collectives", re.compile(r"\bNCCL\b|all_?reduce|ProcessGroup|[Cc]ollective|nvshmem|\bIBV?_")),
-    ("torch", re.compile(r"torch\.(?:_dynamo|_inductor|compile|distributed)|[Ii]nductor|[Dd]ynamo|c10::|at::")),
-    ("numeric", re.compile(r"dtype size changed|_ARRAY_API|Descriptors cannot be created|numpy\.")),
+    (("request",), re.compile(r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
+    (("model", "modeling"), re.compile(r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
+    (("kernel",), re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
+    (("collectives",), re.compile(r"\bNCCL\b|all_?reduce|ProcessGroup|[Cc]ollective|nvshmem|\bIBV?_")),
+    (("torch",), re.compile(r"torch\.(?:_dynamo|_inductor|compile|distributed)|[Ii]nductor|[Dd]ynamo|c10::|at::")),
+    (("numeric",), re.compile(r"dtype size changed|_ARRAY_API|Descriptors cannot be created|numpy\.")),
 )
 
 
@@ -30,13 +30,15 @@ _PACKAGES = _table(
         nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
     torch="torch torchvision torchaudio torch-memory-saver pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
+    linker="nvidia-(nvjitlink|nvtx|nvfatbin|cuda-cupti|nvml-dev).*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
     server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.*",
     executor="ray ray-.* dask.* distributed pyzmq msgspec",
     loading="huggingface-hub hf-xet hf-transfer safetensors modelscope fastsafetensors runai-model-streamer.*",
+    modeling="transformers diffusers timm",
     model="""
-        transformers tokenizers compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
-        gptqmodel auto-gptq tiktoken sentencepiece mistral-common gguf peft timm diffusers torchcodec decord2? einops llmcompressor
+        tokenizers compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
+        gptqmodel auto-gptq tiktoken sentencepiece mistral-common gguf peft torchcodec decord2? einops llmcompressor
         openai-harmony""",
     numeric="numpy scipy pandas numba llvmlite ml-dtypes pyarrow protobuf grpcio.* onnx.*",
     tool="""
@@ -152,7 +154,7 @@ def is_attention(name: str) -> bool:
 
 def speaks_of(text: str, family: str) -> bool:
     """Tell whether an error text speaks in the words of a family of packages, naming none of them perhaps."""
-    return any(of == family and pattern.search(text) for of, pattern in _WORDS)
+    return any(family in of and pattern.search(text) for of, pattern in _WORDS)
 
 
 def is_off_level(text: str, name: str) -> bool:
