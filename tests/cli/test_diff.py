@@ -157,3 +157,13 @@ def test_now_takes_the_broken_side_of_this_machine(cli):
     told = json.loads(cli.run("diff", f"{host}@good", "--now", "--json").stdout)
     assert told["bad"]["ref"].startswith(f"{host}@")
     assert told["good"]["taken_at"] <= told["bad"]["taken_at"]
+
+
+def test_what_a_log_without_a_known_failure_remarks_leads_to_what_moved(cli):
+    for name, threads, more in (("good", 8, ""), ("bad", 16, "NCCL_P2P_LEVEL=LOC\n")):
+        listed = "$ pip list\nPackage Version\n------- -------\ntorch   2.6.0\n"
+        (cli.home / f"{name}.txt").write_text(f"$ env\nOMP_NUM_THREADS={threads}\nPATH=/usr/bin\n{more}{listed}")
+    (cli.home / "log.txt").write_text("n:1:1 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n")
+    done = cli.run("diff", "good.txt", "bad.txt", "--log", "log.txt", "--format", "json")
+    assert json.loads(done.stdout)["suspects"][0]["subject"]["name"] == "NCCL_P2P_LEVEL"
+    assert "note: log.txt shows no failure that is known; what it tells fits slow, which --symptom replaces" in done.stderr

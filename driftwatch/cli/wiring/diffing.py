@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftwatch.agent.redact import Redactor
+from driftwatch.agent.server_log import last_run
 from driftwatch.cli.wiring.clone import commits_between
 from driftwatch.cli.wiring.desk import Desk
 from driftwatch.cli.wiring.faults import UsageFault
@@ -25,6 +26,7 @@ from driftwatch.explain.explanation import Explanation
 from driftwatch.explain.narrowed import narrowed
 from driftwatch.explain.rules_found import load_rules
 from driftwatch.explain.words import count
+from driftwatch.log_remarks import remarked
 from driftwatch.log_stream import condense
 from driftwatch.model import Known, Snapshot, Symptom, matches
 from driftwatch.store.errors import StoreError
@@ -190,9 +192,10 @@ def _shown(question: Question, bad: Snapshot, desk: Desk) -> Shown:
         found = _of_log(question.log, desk)
     elif question.error is not None:
         known = classify(question.error)
+        guess = None if known is not None else remarked(question.error)
         if known is None:
-            desk.say("note: the text of --error shows no failure that is known")
-        line = Symptom(signature=Redactor().text(question.error.strip())[:LONGEST_SIGNATURE])
+            desk.say(f"note: the text of --error shows no failure that is known{_taken(guess)}")
+        line = Symptom(None if guess is None else guess.klass, Redactor().text(question.error.strip())[:LONGEST_SIGNATURE])
         found = Shown(known or line, "error", Redactor().text(trace_of(question.error)))
     elif question.klass is None:
         found = Shown(bad.symptom or of_snapshot(bad), "snapshot")
@@ -207,5 +210,10 @@ def _of_log(path: str, desk: Desk) -> Shown:
     text = condense(log_chunks(path)).text
     found = classify(text)
     if found is None:
-        desk.say(f"note: {path} shows no failure that is known")
+        found = remarked(last_run(text))
+        desk.say(f"note: {path} shows no failure that is known{_taken(found)}")
     return Shown(None if found is None else replace(found, log=path), "log", Redactor().text(trace_of(text)))
+
+
+def _taken(guess: Symptom | None) -> str:
+    return f"; what it tells fits {guess.klass}, which --symptom replaces" if guess is not None and guess.klass else ""
