@@ -108,7 +108,8 @@ def _place(case: Case, change: Change, carrier: str, *, is_named: bool) -> Itera
     elif change.kind in ("added", "removed"):
         term_name, says = ("came new", "nothing used it before") if change.kind == "added" else ("went away", "what needs it would say so")
         yield term(term_name, says, facts)
-    if carrier and change.kind == "changed" and package_family(_name(change.path)) in GPU_STACK and not _moved_leader(case, _name(change.path)):
+    is_other = package_family(_name(change.path)) not in GPU_STACK or _moved_leader(case, _name(change.path))
+    if carrier and change.kind == "changed" and case.klass != "oom" and not is_other:
         yield term("carried", f"it {carrier}", facts)
 
 
@@ -139,8 +140,8 @@ def _follows(said: Said, name: str) -> Iterator[Term]:
 
 
 def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterator[Term]:
-    """Yield that a server, which pins what it needs, brought other parts of the GPU stack: one of those is the likelier cause."""
-    if package_family(name) != "server" or went_back(*values(case.by_path[f"packages/{name}/version"])):
+    """Yield that a server, which pins what it needs, brought other parts of the GPU stack: one of those is the likelier cause, but of its own sum of memory."""
+    if package_family(name) != "server" or case.klass == "oom" or went_back(*values(case.by_path[f"packages/{name}/version"])):
         return
     brought = [one for one in required.get(name, ()) if has_moved(case, one) and package_family(one) in GPU_STACK and not companion_of(one)]
     if brought:
