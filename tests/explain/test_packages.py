@@ -85,12 +85,12 @@ def test_the_size_of_the_jump_does_not_weigh():
 
 
 @pytest.mark.parametrize(("moved", "first"), [
-    ({"vllm": ("0.23.0", "0.25.1"), "flashinfer-python": ("0.6.12", "0.6.13"), "nvidia-nvjitlink-cu12": ("12.4.1", "12.4.99")}, "vllm"),
+    ({"vllm": ("0.23.0", "0.25.1"), "nvidia-cudnn-frontend": ("1.25.0", "1.26.0"), "nvidia-nvjitlink-cu12": ("12.4.1", "12.4.99")}, "vllm"),
     ({"transformers": ("4.37.2", "4.38.2"), "peft": ("0.8.2", "0.9.0"), "nvidia-nvjitlink-cu12": ("12.4.1", "12.4.99")}, "transformers"),
 ])
 def test_of_memory_the_server_answers_for_its_own_sum_and_what_holds_models_before_what_links(moved, first):
     good, bad = ({path: value for name, both in moved.items() for path, value in package(name, both[side]).items()} for side in (0, 1))
-    good["packages/vllm/requires"] = bad["packages/vllm/requires"] = ["flashinfer-python"]
+    good["packages/vllm/requires"] = bad["packages/vllm/requires"] = ["nvidia-cudnn-frontend"]
     assert told(snapshot(good), snapshot(bad), Symptom("oom")).suspects[0].subject.name == first
 
 
