@@ -114,8 +114,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "not for these cards": 2.4},
     "place of a package": {
         "toolchain moved": 1.0,
-        "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "carrier": -0.6,
-        "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
+        "new build of one version": 0.8, "installed from elsewhere": 1.8, "came new": -0.5, "went away": -0.2, "companion": -1.2, "companion, compiles": -0.3,
+        "carrier": -0.6, "carried": 0.2, "attention": 0.4, "compiles most kernels": 0.2, "base moved": 1.0, "left behind": 0.4, "interface moved": 1.2,
         "unreleased": 1.0, "went back": 0.3, "server went back": 1.2, "gone and missed": 1.2, "brings another part": 2.4,
     },
     "relations of packages": {

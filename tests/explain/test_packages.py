@@ -94,6 +94,12 @@ def test_of_memory_the_server_answers_for_its_own_sum_and_what_holds_models_befo
     assert told(snapshot(good), snapshot(bad), Symptom("oom")).suspects[0].subject.name == first
 
 
+def test_where_it_is_slow_what_compiles_the_kernels_stands_below_its_leader_and_above_its_other_companions():
+    moved = {"torch": ("2.11.0", "2.13.0"), "triton": ("3.6.0", "3.7.1"), "torchvision": ("0.26.0", "0.28.0"), "nvidia-nccl-cu13": ("2.28.9", "2.29.7")}
+    good, bad = ({path: value for name, both in moved.items() for path, value in package(name, both[side]).items()} for side in (0, 1))
+    assert [one.subject.name for one in told(snapshot(good), snapshot(bad), SLOW).suspects][:2] == ["torch", "triton"]
+
+
 def test_a_dragged_package_names_its_carrier():
     good = snapshot({**package("vllm", "0.11.0", requires=["torch==2.8.0"]), **package("torch", "2.8.0")})
     bad = snapshot({**package("vllm", "0.11.2", requires=["torch==2.9.0"]), **package("torch", "2.9.0")})

@@ -136,7 +136,8 @@ def _follows(said: Said, name: str) -> Iterator[Term]:
     is_meant = lacks_symbol_of(case.text, name) or speaks_with(case.text, name) or (names_package(case.text, name) and not names_package(case.text, leader))
     if leader and not is_meant:
         facts = (f"packages/{name}/version", f"packages/{leader}/version")
-        yield term("companion", f"it goes with {leader}, which moved too, and cannot be put back alone", facts)
+        weight = "companion, compiles" if _compiles(case, name) else "companion"
+        yield term(weight, f"it goes with {leader}, which moved too, and cannot be put back alone", facts)
 
 
 def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterator[Term]:
@@ -212,8 +213,13 @@ def _layer(case: Case, name: str, path: str, *, is_named: bool) -> Iterator[Term
         yield Term(_LAYERS[family], weight, (path,), "layer")
     if case.klass in ("slow", "wrong-output", "accuracy") and is_attention(name):
         yield term("attention", "it chooses the attention kernel, the usual place of this symptom", (path,))
-    elif case.klass in ("slow", "wrong-output", "accuracy") and name in ("triton", "pytorch-triton"):
+    elif _compiles(case, name):
         yield term("compiles most kernels", "most kernels of a server are compiled by it", (path,))
+
+
+def _compiles(case: Case, name: str) -> bool:
+    """Tell whether a package compiles the kernels of which the symptom may come: other code than before, of which no error tells."""
+    return case.klass in ("slow", "wrong-output", "accuracy") and name in ("triton", "pytorch-triton")
 
 
 def _commands(case: Case, name: str, good: Any, bad: Any) -> tuple[Command, ...]:
