@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "linker"})
+GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "linker", "saver"})
 _WORDS = (  # the words of a layer in an error text that names no package
     (("request",), re.compile(
         r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
@@ -30,7 +30,8 @@ _PACKAGES = _table(
     kernel="""
         sgl-kernel sglang-kernel sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)? pytorch-triton.* tilelang
         nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
-    torch="torch torchvision torchaudio torch-memory-saver pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
+    saver="torch-memory-saver",
+    torch="torch torchvision torchaudio pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
     linker="nvidia-(nvjitlink|nvtx|nvfatbin|cuda-cupti|nvml-dev).*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",

@@ -184,6 +184,7 @@ LAYER: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "kernel": {"*": 1.2, "import-error": 1.5, "slow": 1.5, "wrong-output": 1.6, "accuracy": 1.5, "oom": 0.4, "hang": 0.6, "device-lost": 0.0},
     "binding": {"*": 1.0, "startup-crash": 1.2, "import-error": 1.4, "slow": 0.3, "wrong-output": 0.5, "accuracy": 0.4, "oom": 0.1, "hang": 0.3},
     "torch": {"*": 1.3, "import-error": 1.5, "slow": 1.5, "oom": 1.0, "hang": 0.9, "device-lost": 0.0},
+    "saver": {"*": 0.6, "oom": 1.2, "import-error": 1.3, "startup-crash": 1.0, "slow": 0.3, "wrong-output": 0.4, "accuracy": 0.3, "device-lost": 0.0},
     "collectives": {"*": 0.8, "hang": 1.9, "slow": 1.1, "oom": 0.8, "import-error": 0.3, "wrong-output": 0.0},
     "cuda": {"*": 0.5, "import-error": 0.9, "slow": 0.7},
     "linker": {"*": 0.1, "import-error": 0.9, "startup-crash": 0.5, "runtime-crash": 0.5, "oom": -0.6},

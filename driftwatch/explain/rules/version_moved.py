@@ -29,7 +29,7 @@ from driftwatch.explain.words import listed, moved, show
 _LAYERS = {
     "kernel": "a kernel package: it brings code that runs on the GPU", "binding": "it binds Python to code of the GPU",
     "loading": "it fetches or reads the weights",
-    "torch": "the tensor library under everything",
+    "torch": "the tensor library under everything", "saver": "it stands between the server and the allocator of GPU memory",
     "collectives": "it moves data between GPUs and hosts", "cuda": "a CUDA library of the serving interpreter", "server": "the server itself",
     "linker": "it links, marks or measures code of the GPU and holds no memory of it", "modeling": "it holds the code of models",
     "executor": "it starts the server's processes and carries their messages",
