@@ -40,6 +40,7 @@ _OURS = (KNOWN, OF_PROCESS)
 _SILENT = frozenset(
     ("export", "cd", "source", "set", "unset", "alias", "true", "mkdir", "rm", "sudo", "pushd", "popd", "clear", "sleep",
      "touch", "kill", "date", "uptime"))
+_SPEAKING = frozenset(("date", "uptime"))  # of the silent ones: they print what is no fact
 _FOREIGN = re.compile(
     r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|cat \S*(?:\.env|/environ|/environment) |vllm |sglang |rocm-smi|transformers-cli|transformers env"
     r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"
@@ -196,13 +197,14 @@ def _read(shown: Shown, output: Sequence[str]) -> list[Told]:
         found = read_environment(one, lines[at:]) if is_foreign else _one(one, lines[at:])
         skipped = _skipped(one, lines[at:]) if before is not None and not found.used else 0
         if before is not None and skipped:
-            told.append(read_any(before, lines[at:at + skipped]))
+            told.append(Told(skipped, {}) if before.program in _SILENT else read_any(before, lines[at:at + skipped]))
             found = _one(one, lines[at + skipped:])
         told.append(found)
         at += skipped + found.used
-        before = one if not found.used and one.program not in _SILENT else None if found.used else before
+        before = one if not found.used and one.program not in _SILENT - _SPEAKING else None if found.used else before
     is_read = any(one.used or one.tells_if_whole for one in told)
-    if before is not None and is_read and any(line.strip() for line in lines[at:]) and not any(map(_is_foreign, shown.commands)):
+    is_ours = before is not None and before.program not in _SILENT and not any(map(_is_foreign, shown.commands))
+    if before is not None and is_ours and is_read and any(line.strip() for line in lines[at:]):
         told.append(read_any(before, lines[at:]))
     if not is_read and shown.prompt.mark != "bare" and any(line.strip() for line in lines):
         told.append(read_any(shown.commands[0], lines) if shown.commands else Told(0, {}))

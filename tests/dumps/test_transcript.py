@@ -170,6 +170,12 @@ def test_the_lines_of_an_unknown_command_are_kept_by_their_keys():
                      "transcript/ibstatx mlx5_0/Port 1/Rate": "400", "transcript/ibstatx mlx5_0/all good": True}
 
 
+def test_what_only_tells_the_time_stands_in_nobodys_way_and_is_no_fact():
+    found = told("ssh gpu-3 'uptime -p; cat /proc/driver/nvidia/version | head -1'", "up 6 weeks, 4 days",
+                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.126.09  Release Build")
+    assert found == {"driver/module/version": "580.126.09", "driver/module/flavour": "open"}
+
+
 def test_a_command_at_the_start_of_a_fence_needs_no_prompt():
     text = "It broke.\n```bash\ndocker info|grep -i runtime\n Runtimes: io.containerd.runc.v2 runc\n Default Runtime: runc\n```\n"
     assert facts(FORMAT, text) == {"container_runtime/runtimes": ["io.containerd.runc.v2", "runc"], "container_runtime/default": "runc"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from driftwatch.model import ProbeResult, Symptom
+from driftwatch.model import ProbeResult, Snapshot, Symptom
 from tests.explain.below import host, symptom
 from tests.explain.cases import package, places, suspect, told
 
@@ -184,3 +184,14 @@ def test_a_cudnn_of_the_system_beside_the_wheels_of_another_release_is_a_suspect
 @pytest.mark.parametrize(("good", "bad"), [(cudnn("9.23"), cudnn("9.23")), (cudnn("9.23"), cudnn()), (cudnn(), cudnn())])
 def test_a_cudnn_of_the_system_that_stood_there_before_is_none(good, bad):
     assert suspect(told(good, bad, MISMATCH), "library", "libcudnn") is None
+
+
+@pytest.mark.parametrize("text", ["failed to initialize NVML: Driver/library version mismatch", None])
+def test_packages_of_the_driver_that_moved_are_a_suspect_where_nobody_told_which_module_is_loaded(text):
+    name = "os_packages/libnvidia-compute-580-server/version"
+    asked = {"os_packages": ProbeResult("ok", tells=("os_packages/*",))}
+    good, bad = (Snapshot("gpu-a", None, probes=asked, facts={name: f"{version}-0ubuntu0.24.04.1"}) for version in ("580.126.09", "580.159.03"))
+    (one,) = told(good, bad, Symptom("device-lost", text)).suspects
+    assert (one.subject.name, one.good, one.bad) == ("NVIDIA driver", "580.126.09", "580.159.03")
+    assert "the loaded module is not known" in one.verdict
+    assert any("a module which is older" in term.says for term in one.because) is (text is not None)

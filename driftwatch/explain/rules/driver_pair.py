@@ -56,9 +56,25 @@ def weigh(case: Case) -> Iterator[Finding]:
 
 
 def weigh_told(case: Case) -> Iterator[Finding]:
-    """Yield a driver that moved where no loaded module is known, only the version that a tool printed."""
-    if case.known(MODULE) is None and _changed(case, "driver/version"):
+    """Yield a driver that moved where no loaded module is known, only the version that a tool printed, or that of its packages."""
+    if case.known(MODULE) is not None:
+        return
+    if _changed(case, "driver/version"):
         yield _moved(case)
+    elif case.known("driver/version") is None and not any(case.known(path) for path in OTHERS):
+        yield from _packages_moved(case)
+
+
+def _packages_moved(case: Case) -> Iterator[Finding]:
+    """Yield that the packages of the driver's user space moved. Which module is loaded nobody told: until a reload or a boot it is the old one."""
+    good, bad = _packaged(case, "good"), _packaged(case, "bad")
+    for path in sorted(path for path in good.keys() & bad.keys() if good[path] != bad[path])[:1]:
+        terms = [term("driver moved", "the packages of its user space are of another version", (path,))]
+        if _SAYS_SO.search(case.text):
+            terms.append(term("text and driver agree", "the error is that of a module which is older than they are", (path,)))
+        verdict = f"The packages of the NVIDIA driver moved, {moved(good[path], bad[path])}; the loaded module is not known."
+        by = carrier(case, moved_packages(case, "driver"))
+        yield Evidence(DRIVER, tuple(terms), Wording("driver", "NVIDIA driver", mark(good[path], bad[path]), good[path], bad[path], verdict, by, _commands()))
 
 
 def odd_ones(case: Case, side: SideName) -> dict[str, str]:
