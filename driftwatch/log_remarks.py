@@ -16,6 +16,7 @@ from driftwatch.agent.typed import Regex
 from driftwatch.model import Symptom
 
 _MOST_LINES, _LONGEST, _MOST_TEXT = 4, 300, 1000
+_LINE, _HALF = 2000, 1 << 17  # of a run that is longer, its beginning and its end are looked at
 _KINDS = tuple((kind, pattern) for kind, pattern in KINDS if kind != "hang")
 _NO_FAULT = Regex(r"server_args=|\bNamespace\(|non-default args|\bINFO\b|\bDEBUG\b")
 _KILLED = Regex(r"\bcode[= ]137\b|exit(?:ed with)? (?:code|status) 137")
@@ -36,7 +37,8 @@ _REMARK = Regex(
 
 def remarked(run: str) -> Symptom | None:
     """Return how a run shows that tells of no failure which is known: a fault that it names in passing, else a guess; masked. None where it remarks nothing."""
-    lines = [line for line in run.splitlines() if line.strip()]
+    ends = (run,) if len(run) <= 2 * _HALF else (run[:_HALF], run[-_HALF:])
+    lines = [line[:_LINE] for end in ends for line in end.splitlines() if line.strip()]
     found = _found(lines)
     return None if found is None else replace(found, signature=Redactor().text(found.signature or "") or None)
 

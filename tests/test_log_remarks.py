@@ -49,3 +49,9 @@ def test_a_fault_before_the_last_sign_of_serving_did_not_end_it():
 
 def test_a_secret_in_a_remark_is_masked():
     assert "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567" not in remarked("WARNING: cannot log in with hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567\n").signature
+
+
+def test_of_a_long_run_its_beginning_and_its_end_are_looked_at():
+    lines = "got a prompt\n" * 40_000
+    assert "NCCL_P2P_LEVEL" in remarked("NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n" + lines).signature
+    assert remarked(lines + SLOW.format("0.0")).klass == "hang"
