@@ -2,19 +2,23 @@
 
 A package under its module's name (``zmq``) goes by its distribution's (``pyzmq``) where the other side tells that one. A GPU that one side knows by
 nvidia-smi's index goes by its UUID where a PCI address, told by both, says that it is the same card; an index alone says nothing.
+Two pastes of one container each are of the one container that the question is about: an id, or the name that an engine made up, is another each time.
 A variable that a tool printed on one side, and of which nobody knew that it prints it, is one that the same release of the tool would print on the other.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from driftwatch.model import ANSWERED, Snapshot, Unknown, is_unknown
+from driftwatch.compare.equal import FIRST_HAND
+from driftwatch.model import ANSWERED, ProbeResult, Snapshot, Unknown, is_unknown
 from driftwatch.other_names import MODULES
 
 _INDEXED = "gpus/index-"
+_NO_NAME = re.compile(r"[0-9a-f]{12,64}|unnamed")
 
 
 def aligned(good: Snapshot, bad: Snapshot) -> tuple[Snapshot, Snapshot]:
@@ -23,7 +27,7 @@ def aligned(good: Snapshot, bad: Snapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def _renamed(side: Snapshot, other: Snapshot) -> Snapshot:
-    names = {**dict(_modules(side.facts, other.facts)), **dict(_cards(side.facts, other.facts))}
+    names = {**dict(_modules(side.facts, other.facts)), **dict(_cards(side.facts, other.facts)), **dict(_containers(side, other))}
     if not names:
         return side
     facts: dict[str, Any] = {}
@@ -33,7 +37,15 @@ def _renamed(side: Snapshot, other: Snapshot) -> Snapshot:
         renamed = path if to is None else f"{to}/{rest}" if rest else to
         if renamed not in facts or is_unknown(facts[renamed]) or renamed == path:
             facts[renamed] = value
-    return replace(side, facts=facts)
+    return replace(side, facts=facts, probes={name: _retold(result, names) for name, result in side.probes.items()})
+
+
+def _retold(result: ProbeResult, names: Mapping[str, str]) -> ProbeResult:
+    """Return a probe's result that answers for its containers under their new names."""
+    if not any(glob.startswith("containers/") for glob in result.tells):
+        return result
+    renamed = [(glob, names.get("/".join(glob.split("/")[:2]))) for glob in result.tells]
+    return replace(result, tells=tuple("/".join([to, *glob.split("/")[2:]]) if to else glob for glob, to in renamed))
 
 
 def _first(path: str) -> str:
@@ -54,6 +66,16 @@ def _cards(mine: Mapping[str, Any], others: Mapping[str, Any]) -> Iterator[tuple
     for facts in (others, mine) if indexed else ():
         cards = {str(value): path[:-len("/pci")] for path, value in facts.items() if path[-4:] == "/pci" and path.startswith("gpus/GPU-")}
         yield from ((top, cards[str(address)]) for top, address in indexed.items() if str(address) in cards)
+
+
+def _containers(side: Snapshot, other: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the one container that this side alone tells with the name under which both go: a real one before an id, if there is one."""
+    mine, others = (sorted({path.split("/")[1] for path in facts if path[:11] == "containers/" and path.count("/") > 1}) for facts in (side.facts, other.facts))
+    if len(mine) == len(others) == 1 and mine != others:
+        is_unnamed = any(_NO_NAME.fullmatch(one) for one in (*mine, *others))
+        if is_unnamed or not {side.source, other.source} & FIRST_HAND:
+            name = min((*mine, *others), key=lambda one: (_NO_NAME.fullmatch(one) is not None, one))
+            yield f"containers/{mine[0]}", f"containers/{name}"
 
 
 def _answering(side: Snapshot, other: Snapshot) -> Snapshot:

@@ -134,7 +134,8 @@ GROUPS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     # what one host says of itself: a refusal that the kernel wrote down is near a proof, a package that merely moved is a candidate
     "services and containers": {
         "service failed": 1.8, "service stopped": 1.2, "follows the driver": -3.0, "container stack moved": 2.2, "container stack set anew": 1.8,
-        "image moved": 2.0, "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
+        "image moved": 2.0, "may be the image's": -1.4, "image lacks it": 1.8,
+        "container set anew": 1.6, "server in a container": 0.6, "devices taken from a container": 2.6,
         "runtime without GPUs": 3.2, "restarted under the server": 1.4, "its containers stopped": 1.8,
         "unit hides devices": 2.6, "unit setting moved": 1.2, "package shadowed": 2.6, "multi-process service came": 1.0, "patch release": -1.0,
     },

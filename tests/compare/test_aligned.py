@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from driftwatch.compare.aligned import aligned
@@ -107,3 +109,15 @@ def test_a_variable_that_one_release_of_a_tool_prints_is_unset_where_the_same_re
     changes = {one.path: one for one in compare(good, bad)}
     assert "env/HSA_X" not in good.probes[good.source].tells
     assert ("env/HSA_X" in changes and (changes["env/HSA_X"].good, changes["env/HSA_X"].bad) == (Known("1"), Known(None))) is is_seen
+
+
+def _inspected(container: str, tag: str, *variables: str) -> str:
+    told = {"Id": container, "Config": {"Image": f"lmsysorg/sglang:{tag}", "Env": ["PATH=/usr/bin", *variables]}, "HostConfig": {"ShmSize": 1}}
+    return json.dumps([told], indent=1)
+
+
+def test_the_one_container_of_two_pastes_is_one_whatever_its_id():
+    good, bad = read_dump(_inspected("07fd5528ac91", "v0.5.8"), "good"), read_dump(_inspected("b1c29e04d1f7", "latest", "CUDA_X=1"), "bad")
+    found = {one.path.partition("/")[2].partition("/")[2]: (one.good, one.bad) for one in compare(good, bad)}
+    assert found["image"] == (Known("lmsysorg/sglang:v0.5.8"), Known("lmsysorg/sglang:latest"))
+    assert found["env/CUDA_X"] == (Known(None), Known("1"))

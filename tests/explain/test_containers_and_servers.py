@@ -88,3 +88,12 @@ def test_the_toolkit_that_went_with_the_engines_upgrade_stands_before_the_engine
     bad = host({**MADE, "os_packages/docker-ce/version": "5:28.3.3-1", "os_packages/containerd.io/version": "1.7.27-1"})
     text = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
     assert told(good, bad, symptom("startup-crash", text)).suspects[0].subject.name == "nvidia-container-toolkit"
+
+
+def test_a_module_that_a_container_of_another_image_lacks_is_the_images_before_a_variable_that_came_with_it():
+    made = {"containers/llm/image": "tgi:2.2.0-rocm", "containers/llm/devices": ["/dev/kfd", "/dev/dri"]}
+    good = host(made)
+    bad = host({**made, "containers/llm/image": "tgi:latest-rocm", "containers/llm/env/PYTHONPATH": "/opt/conda/lib/python3.11/site-packages"})
+    found = told(good, bad, symptom("import-error", "ModuleNotFoundError: No module named 'flashinfer'"))
+    assert [(one.subject.kind, one.subject.name) for one in found.suspects] == [("container", "llm"), ("env-var", "PYTHONPATH")]
+    assert (found.suspects[0].good, found.suspects[0].bad) == ("tgi:2.2.0-rocm", "tgi:latest-rocm")

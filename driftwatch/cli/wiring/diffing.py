@@ -16,6 +16,7 @@ from driftwatch.cli.wiring.named import is_folder
 from driftwatch.cli.wiring.roles import are_two_hosts, between_hosts, role_of
 from driftwatch.cli.wiring.rule_folders import load_folders
 from driftwatch.cli.wiring.sides import read_all
+from driftwatch.compare.aligned import aligned
 from driftwatch.compare.change import Change
 from driftwatch.compare.pair import compare
 from driftwatch.compare.sets import compare_sets
@@ -144,13 +145,13 @@ def explain_pair(pair: Pair, question: Question, desk: Desk) -> Explanation:
 
 def explain_case(pair: Pair, question: Question, desk: Desk) -> tuple[Case, Explanation]:
     """Return what a pair is to the rules, and its explanation with the answers to what was asked."""
-    known, changes = _compared(pair, desk)
+    good, bad, changes = _compared(pair, desk)
     shown = _shown(question, pair.bad, desk)
     folders = (*desk.settings.rules, *map(Path, question.rules))
     commits = commits_between(question.repo, moved_heads(changes)) if question.repo is not None else {}
-    case = Case(known, pair.bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace, os.uname().nodename)
+    case = Case(good, bad, changes, shown.symptom, shown.source, pair.good_ref, pair.bad_ref, commits, shown.trace, os.uname().nodename)
     explanation = explain(case, load_rules(load_folders(folders)))
-    explanation = replace(explanation, good=replace(explanation.good, id=pair.good.id))
+    explanation = replace(explanation, good=replace(explanation.good, id=pair.good.id), bad=replace(explanation.bad, id=pair.bad.id))
     explanation = replace(explanation, asked=answers(case, explanation, question.ask)) if question.ask else explanation
     return case, _narrowed(explanation, question.only, desk) if question.only else explanation
 
@@ -162,13 +163,18 @@ def _narrowed(explanation: Explanation, only: tuple[str, ...], desk: Desk) -> Ex
     return narrowed(explanation, only)
 
 
-def _compared(pair: Pair, desk: Desk) -> tuple[Snapshot, tuple[Change, ...]]:
-    """Return the good side and the changes; between two machines their names, addresses and serials are no changes, and their GPUs stand side by side."""
+def _compared(pair: Pair, desk: Desk) -> tuple[Snapshot, Snapshot, tuple[Change, ...]]:
+    """Return both sides, one thing under one name, and the changes.
+
+    Between two machines their names, addresses and serials are no changes, and their GPUs stand side by side.
+    """
     if pair.changes is not None:
-        return pair.good, pair.changes
+        return pair.good, pair.bad, pair.changes
     if are_two_hosts(pair.good, pair.bad):
-        return between_hosts(pair.good, pair.bad, role_of(desk.settings))
-    return pair.good, compare(pair.good, pair.bad)
+        good, changes = between_hosts(pair.good, pair.bad, role_of(desk.settings))
+        return good, pair.bad, changes
+    good, bad = aligned(pair.good, pair.bad)
+    return good, bad, compare(good, bad)
 
 
 def moved_heads(changes: Iterable[Change]) -> list[tuple[str, str]]:

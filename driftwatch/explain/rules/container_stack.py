@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from driftwatch.compare.change import Change
+from driftwatch.compare.equal import FIRST_HAND
 from driftwatch.explain.case import SIDES, Case, SideName
+from driftwatch.explain.error_words import LACKS
 from driftwatch.explain.explanation import Command, Subject, Term
 from driftwatch.explain.families import os_package_family
 from driftwatch.explain.pairs import values
@@ -29,6 +31,7 @@ _LOST_INSIDE = re.compile(r"initialize nvml: unknown error|nvml.*unknown error|n
 _LOST_PERHAPS = re.compile(r"CUDA unknown error|CUDA_ERROR_UNKNOWN|cuInit\D{0,20}999", re.IGNORECASE)  # also of a driver that is not set up
 _ASIDE = re.compile(r"log-.*|debug|labels|metrics-addr|.*registr.*|max-(?:concurrent|download).*|hosts|tls.*|dns.*|bip|mtu|default-address-pools|fixed-cidr.*")
 _DEFAULT, _GIVES = "default-runtime", ("runtime", "device_requests", "devices")
+_GPU_DEVICE = re.compile(r"nvidia|/dev/(?:kfd|dri|davinci|accel)")
 _MADE = ("image", "digest", "runtime", "device_requests", "devices", "privileged", "security_options", "capabilities_added", "ipc_mode", "pid_mode")
 
 
@@ -85,7 +88,7 @@ def _has_gpu(case: Case, side: SideName, name: str) -> bool:
     return (
         bool(case.value(side, f"{top}/device_requests"))
         or case.value(side, f"{top}/runtime") == "nvidia"
-        or "nvidia" in str(case.value(side, f"{top}/devices"))
+        or _GPU_DEVICE.search(str(case.value(side, f"{top}/devices"))) is not None
     )
 
 
@@ -182,12 +185,14 @@ def _taken_away(case: Case) -> Iterator[Finding]:
 
 
 def _made_anew(case: Case, name: str) -> Iterator[Finding]:
-    """Yield a container with GPUs that was made from another image, or otherwise than before."""
-    if not any(_has_gpu(case, side, name) for side in SIDES) or not all(case.value(side, f"containers/{name}/image") for side in SIDES):
+    """Yield a container with GPUs, or the only one that two pastes tell, that was made from another image, or otherwise than before."""
+    is_asked = case.families("containers") == [name] and not {case.good.source, case.bad.source} & FIRST_HAND
+    if not (is_asked or any(_has_gpu(case, side, name) for side in SIDES)) or not all(case.value(side, f"containers/{name}/image") for side in SIDES):
         return
     changes = [change for change in case.moved(f"containers/{name}/*") if change.path.split("/")[2] in _MADE]
     if not changes:
         return
+    changes.sort(key=lambda change: _MADE.index(change.path.split("/")[2]))
     good, bad = values(changes[0])
     parts = [change.path.split("/")[2] for change in changes]
     facts = [change.path for change in changes]
@@ -196,10 +201,12 @@ def _made_anew(case: Case, name: str) -> Iterator[Finding]:
         return
     is_image = bool({"image", "digest"} & set(parts))
     says = "it was made from another image: all that is in it moved at once" if is_image else f"it was made otherwise: {listed(parts)}"
-    terms = (term("image moved" if is_image else "container set anew", says, facts),)
+    terms = [term("image moved" if is_image else "container set anew", says, facts)]
+    if is_image and LACKS.search(case.text) and not case.below("bad", "packages"):
+        terms.append(term("image lacks it", "the error lacks a module, and what an image has installed is all that its container has", facts))
     look = Command("confirm", command(["docker", "inspect", name]))
     wording = Wording("container", f"{name}, {parts[0]}", mark(good, bad), good, bad, f"The container {name}: {says}.", commands=(look,))
-    yield Evidence(Subject("container", name), terms, wording)
+    yield Evidence(Subject("container", name), tuple(terms), wording)
 
 
 def _without_gpus(case: Case, name: str, facts: list[str]) -> Evidence:

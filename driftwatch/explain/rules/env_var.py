@@ -215,6 +215,9 @@ def _whose(case: Case, change: Change) -> Iterator[Term]:
         yield term("server's own", "read from the server's own processes", facts)
     elif change.path.startswith("containers/"):
         yield term("server's own", "set for the container", facts)
+        top = "/".join(change.path.split("/")[:2])
+        if case.has_moved(f"{top}/image", f"{top}/digest"):
+            yield term("may be the image's", "the container is of another image, which may have brought it", facts)
     elif change.path.startswith("services/"):
         yield term("server's own", "ordered by the unit", facts)
     elif good != bad:
