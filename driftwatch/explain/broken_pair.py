@@ -41,13 +41,14 @@ def told_of(case: Case, pair: Pair) -> Iterator[Evidence]:
     if not pair.held:
         terms.append(term("open", "whether they fitted on the good side is not known", facts))
     is_plain = package_family(pair.follower) not in GPU_STACK and package_family(pair.leader) not in GPU_STACK
-    is_plain = is_plain or (case.klass in _NOT_BY_IMPORT and pair.follower in _IMPORTED_ONLY)
+    first, second, said = pair.follower, pair.leader, Said(case)
+    is_aside = first in _IMPORTED_ONLY and (case.klass in _NOT_BY_IMPORT or (bool(said.frames) and not any(is_import_of(one, first) for one in said.frames)))
+    is_plain = is_plain or is_aside
     is_no_cause = is_plain and case.klass in _NOT_BY_IMPORT
     if is_plain:
         terms.append(term("pair of a plain package", "no part of what computes on the GPU", facts))
     if is_no_cause:
         terms.append(term("pair breaks an import", "what does not fit fails when it is imported or called, and does not make this", facts))
-    first, second, said = pair.follower, pair.leader, Said(case)
     if not has_moved(case, first):
         partner = _change(case, second)
         terms.append(term("left behind", f"it did not move, {second} did: {partner}" if partner else "it did not move", facts))

@@ -9,7 +9,7 @@ from functools import lru_cache
 _IMPORTS = (
     ("apache-tvm-ffi", "tvm_ffi tvm::ffi libtvm_ffi"), ("torch", "c10 libtorch libc10"), ("pyzmq", "zmq"), ("pillow", "PIL"),
     ("opencv-python.*", "cv2"), ("pyyaml", "yaml"), ("protobuf", "google.protobuf google/protobuf"), ("nvidia-cutlass-dsl.*", "cutlass cute"),
-    ("sgl-kernel|sglang-kernel", "sgl_kernel sgl-kernel sglang-kernel"), ("flash-attn", "flash_attn flash_attn_2_cuda flash_attn_2"),
+    ("sgl(?:ang)?-kernel(?:-(?:cpu|npu|xpu))?", "sgl_kernel sgl-kernel sglang-kernel"), ("flash-attn", "flash_attn flash_attn_2_cuda flash_attn_2"),
     ("flash-attn-3", "flash_attn_interface flash_attn_3_cuda"), ("flash-attn-4", "flash_attn.cute"), ("sgl-deep-gemm|deep-gemm", "deep_gemm"),
     ("sgl-deep-ep|deep-ep", "deep_ep"), ("cuda-python|cuda-bindings", "cuda.bindings"), ("python-multipart", "multipart"), ("nvidia-ml-py|pynvml", "pynvml"),
     ("decord2?", "decord"), ("scikit-learn", "sklearn"), ("python-dotenv", "dotenv"), ("pyjwt", "jwt"), ("gitpython", "git.repo"), ("msgpack.*", "msgpack"),

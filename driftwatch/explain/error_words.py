@@ -35,6 +35,7 @@ _STEERED = tuple((re.compile(names), re.compile(words)) for names, words in (
     (_HUB, r"huggingface|LocalEntryNotFound|disk cache|outgoing traffic|offline mode|couldn't connect|Max retries|CERTIFICATE|not a valid model identifier"),
     (_PROXY, r"Response \[50[234]\]|status(?:_code| code)?\W{0,4}50[234]|[Pp]roxy|Bad Gateway|Gateway Time-?out|Connection refused|name resolution|warm-?up"),
     (_FOLDERS, r"No space left|Permission denied|Read-only file system|Stale file handle|\.cache/"),
+    (r"PATH", r"No such file or directory: '[^/\s']+'|command not found|: not found\b|executable file not found|Cannot find .{0,40}\bin PATH"),
     (r"\w*ATTENTION_BACKEND|\w*_USE_\w+", r"[Bb]ackend"), (r"MAX_JOBS|NVCC_THREADS", r"\bninja\b|\bnvcc\b|cicc|Killed|code=137"),
     (r"USER|LOGNAME|LNAME|USERNAME|HOME", r"getpwuid|getuser|uid not found|home directory|expanduser"),  # the order of Python's getpass.getuser
 ))

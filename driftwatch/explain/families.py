@@ -17,6 +17,7 @@ _WORDS = (  # the words of a layer in an error text that names no package
     (("kernel",), re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
     (("collectives",), re.compile(r"\bNCCL\b|all_?reduce|ProcessGroup|[Cc]ollective|nvshmem|\bIBV?_")),
     (("torch",), re.compile(r"torch\.(?:_dynamo|_inductor|compile|distributed)|[Ii]nductor|[Dd]ynamo|c10::|at::")),
+    (("server",), re.compile(r"[Ww]arm-?up failed|aborting startup|\b(?:launch_server|http_server|api_server|[Ss]erver_?[Aa]rgs|Engine_?[Aa]rgs)\b")),
     (("numeric",), re.compile(r"dtype size changed|_ARRAY_API|Descriptors cannot be created|numpy\.")),
 )
 
@@ -28,14 +29,15 @@ def _table(**rows: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 _PACKAGES = _table(
     binding="apache-tvm-ffi torch-c-dlpack-ext cuda-tile cuda-python cuda-bindings cuda-pathfinder nvidia-ml-py pynvml",
     kernel="""
-        sgl-kernel sglang-kernel sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)? pytorch-triton.* tilelang
-        nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
+        sgl-kernel(-cpu|-npu|-xpu)? sglang-kernel(-cpu|-npu|-xpu)? sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)?
+        pytorch-triton.* tilelang nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d
+        mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
     saver="torch-memory-saver",
     torch="torch torchvision torchaudio pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
     linker="nvidia-(nvjitlink|nvtx|nvfatbin|cuda-cupti|nvml-dev).*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
-    server="sglang vllm sgl-router sglang-router lmdeploy tensorrt.*",
+    server="sglang(-cpu|-npu|-xpu)? vllm(-cpu|-rocm|-xpu|-tpu)? sgl-router sglang-router lmdeploy tensorrt.*",
     executor="ray ray-.* dask.* distributed pyzmq msgspec",
     loading="huggingface-hub hf-xet hf-transfer safetensors modelscope fastsafetensors runai-model-streamer.*",
     modeling="transformers diffusers timm",
@@ -60,7 +62,9 @@ _REFUSES = (
     r"(?:Assertion|Value|NotImplemented|Runtime)Error\W.{0,160}(?:not (?:yet )?(?:supported|compatible|implemented|allowed) (?:in|with|for|when|by|on)\b"
     r"|incompatible with|mutually exclusive|cannot be used (?:with|together))")
 _REFUSES_SETTINGS = re.compile(_REFUSES)
-_PYTHON_ERROR = re.compile(r"\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b|" + _REFUSES)
+_PYTHON_ERROR = re.compile(
+    r"\b(?:httpx|requests|urllib3|aiohttp|fastapi|starlette|pydantic\w*|uvicorn)\.[\w.]*[A-Z]\w+"
+    r"|\b(?:Attribute|Type|Key|Name|Index|Validation|UnicodeDecode)Error\b|" + _REFUSES)
 _NATIVE_FAULT = re.compile(r"CUDA error|illegal (?:memory|instruction)|Segmentation fault|Bus error|core dumped|SIGSEGV|misaligned address|device-side assert")
 _COMPANIONS = (  # what moves with the first name and cannot be put back alone
     ("torch", r"torchvision|torchaudio|triton|xformers|pytorch-triton.*|nvidia-(?!nccl|nvshmem|cutlass|ml-py|modelopt|cudnn-frontend).*|sympy"),
@@ -101,7 +105,9 @@ _VARIABLES = _table(
         \w*LOG_LEVEL OLLAMA_(DEBUG|HOST|ORIGINS|NOHISTORY|NOPRUNE)
         PYTHON(FAULTHANDLER|UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|WARNINGS|STARTUP|ASYNCIODEBUG) PROMETHEUS_\w+ LANG LC_\w+ TERM SHLVL
         TZ PWD OLDPWD INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID SSH_\w+ XDG_SESSION\w* SGLANG_RUN_ID HOSTNAME \w*(TOKEN|KEY|SECRET|PASSWORD) DO_NOT_TRACK
-        \w*USAGE_STATS\w* HF_HUB_DISABLE_(?!XET)\w+ TOKENIZERS_PARALLELISM USER LOGNAME MAIL""",
+        \w*USAGE_STATS\w*
+        SLURM_(JOB_?ID|JOB_NAME|JOB_(START|END)_TIME|STEP_?ID|SUBMIT_\w+|TASK_PID|GTIDS|LAUNCH_\w+)
+        HF_HUB_DISABLE_(?!XET)\w+ TOKENIZERS_PARALLELISM USER LOGNAME MAIL""",
     allocator=r"""
         PYTORCH_(\w+_)?ALLOC_CONF \w*_PREALLOC\w* \w*MEM_POOL\w* NCCL_CUMEM_\w+ NCCL_NVLS_ENABLE NCCL_BUFFSIZE NCCL_(MIN|MAX)_NCHANNELS CUDA_MODULE_LOADING
         SGLANG_\w*CACHE\w*_MB SGLANG_ENABLE_POST_CAPTURE_KV_SIZING MALLOC_\w+ SGL\w*_MEMORY_INBALANCE_CHECK PYTORCH_NO_CUDA_MEMORY_CACHING""",

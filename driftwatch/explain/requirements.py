@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from driftwatch.explain.case import Case
-from driftwatch.explain.usual_requirements import USUAL
+from driftwatch.explain.usual_requirements import usual
 
 _NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
@@ -26,7 +26,7 @@ def required_by(case: Case) -> Mapping[str, list[str]]:
     if declared:
         return declared
     installed = [path.split("/")[1] for path, value in case.below("bad", "packages") if path.endswith("/version") and isinstance(value, str)]
-    return {name: _usual(name, installed) for name in installed if name in USUAL}
+    return {name: _usual(name, installed) for name in installed if usual(name)}
 
 
 def has_moved(case: Case, name: str) -> bool:
@@ -36,7 +36,7 @@ def has_moved(case: Case, name: str) -> bool:
 
 
 def _usual(name: str, installed: Iterable[str]) -> list[str]:
-    patterns = USUAL[name]
+    patterns = usual(name)
     stems = tuple(one[:-1] for one in patterns if one.endswith("*"))
     return [one for one in installed if one != name and (one in patterns or (stems and one.startswith(stems)))]
 

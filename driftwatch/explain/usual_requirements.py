@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -108,3 +109,9 @@ def _parsed() -> Mapping[str, tuple[str, ...]]:
 
 USUAL: Mapping[str, tuple[str, ...]] = _parsed()
 WELL_KNOWN = tuple(dict.fromkeys(name for user, required in USUAL.items() for name in (user, *required) if not name.endswith("*")))
+_FOR_A_DEVICE = re.compile(r"-(?:cpu|npu|xpu|rocm|tpu)\Z")
+
+
+def usual(name: str) -> tuple[str, ...]:
+    """Return what a distribution usually requires, that of its plain namesake for one that is built for another kind of device; names and stems with ``*``."""
+    return USUAL.get(name) or USUAL.get(_FOR_A_DEVICE.sub("", name), ())

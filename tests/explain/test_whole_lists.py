@@ -54,3 +54,17 @@ def test_a_limit_that_is_the_same_on_both_sides_and_not_little_needs_something_n
 def test_the_long_version_of_python_is_read():
     told_by = read_dump("$ python3 -VV\nPython 3.11.11 (main, Dec  4 2024, 08:55:07) [GCC 11.4.0]\n", "paste")
     assert told_by.get("python/version") == Known("3.11.11")
+
+
+def quickstart(*files):
+    rows = "".join(f"-rw-r--r-- 1 root root {size} 2023-07-16 15:20 {name}\n" for name, size in files)
+    return read_dump(f"$ ls -l --time-style=long-iso\ntotal 16\n{rows}$ pwd\n/root\n$ pip list\nPackage Version\n------- -------\nvllm    0.1.2\n", "paste")
+
+
+def test_a_new_file_by_the_name_of_a_module_is_imported_in_its_place():
+    before = (("offline_inference.py", 642), ("prompts.txt", 187))
+    good, bad = quickstart(*before), quickstart(("batch_eval.py", 1129), *before, ("vllm.py", 655))
+    found = told(good, bad, Symptom("import-error", "ImportError: cannot import name 'LLM' from partially initialized module 'vllm'"))
+    assert (found.suspects[0].subject.name, found.suspects[0].good, found.suspects[0].strength) == ("vllm.py", "absent", "strong")
+    assert suspect(found, "file", "batch_eval.py").confidence < found.suspects[0].confidence
+    assert "in place of vllm" not in str(told(good, bad, Symptom("slow")).suspects)

@@ -19,6 +19,7 @@ _DIGESTS, _DIGITS = ("sha256", "sha512", "sha1", "md5"), 12
 _CONTENT = ("sha256", "digest_begin", "sha512", "sha1", "md5", "bytes", "size", "lines", "link", "exists", "needs")
 _READ_BY_PROGRAMS = re.compile(r"^/etc/|^/usr/|\.(?:conf|cfg|toml|ya?ml|json|env|pth|py|so(?:\.\d+)*|safetensors|bin|gguf|whl)$")
 _OF_MODULES = re.compile(r"/etc/(?:modprobe\.d|modules-load\.d)/\S*(?:nvidia|nouveau|amdgpu|mlx|rdma|gdr)")
+_NOT_BY_IMPORT = ("slow", "accuracy", "wrong-output", "hang", "oom", "device-lost")
 _MODULE = re.compile(r"(\w+)\.(?:cpython-\d+\S*|abi3)\.so")
 _OF_THE_MOMENT = re.compile(r"^/(?:proc|sys|run|dev)/|^/var/(?:log|run)/|\.(?:log|out|pid)$")
 
@@ -47,14 +48,32 @@ def _owner(case: Case, path: str) -> str:
 
 
 def _by_order(case: Case) -> Iterator[Finding]:
-    """Yield files that one side lists and the other side's sorted listing of the folder passes over: it may end early, and shows all names up to its last."""
+    """Yield files that one side lists and the other side's listing of the folder has not: a whole one, or a sorted one as far as it goes."""
     for side, other in (SIDES, SIDES[::-1]):
+        whole = _whole_folders(case, side)
         for fact, _ in case.below(other, "files"):
             part, what = fact.split("/", 2)[1:]
-            last = _listed_to(case, side, part) if what in ("bytes", "size", "link") else None
-            name = plain(part).rpartition("/")[2]
-            if isinstance(last, str) and isinstance(case.side(side).get(fact), Unknown) and name < last and _letters(name) < _letters(last):
+            if what not in ("bytes", "size", "link") or not isinstance(case.side(side).get(fact), Unknown):
+                continue
+            last, name = _listed_to(case, side, part), plain(part).rpartition("/")[2]
+            if _folder(part) in whole:
+                yield _passed_over(case, other, fact, f"the {side} side's listing of its folder, which is whole, has it not")
+            elif isinstance(last, str) and name < last and _letters(name) < _letters(last):
                 yield _passed_over(case, other, fact, f"the {side} side's listing of its folder passes over it: it shows all names up to {last}")
+
+
+def _folder(part: str) -> str:
+    return part.rpartition("%2F")[0] or "."
+
+
+def _whole_folders(case: Case, side: SideName) -> set[str]:
+    """Return the folders, as parts of paths, of which a side tells how many entries they have and as many names."""
+    names: dict[str, set[str]] = {}
+    for top in ("files", "folders"):
+        for fact, _ in case.below(side, top):
+            names.setdefault(_folder(fact.split("/")[1]), set()).add(fact.split("/")[1])
+    entries = ((fact.split("/")[1], value) for fact, value in case.below(side, "folders") if fact.endswith("/entries"))
+    return {folder for folder, value in entries if isinstance(value, int) and len(names.get(folder, set()) - {folder}) >= value > 0}
 
 
 def _listed_to(case: Case, side: SideName, part: str) -> Any:
@@ -74,10 +93,19 @@ def _passed_over(case: Case, side: SideName, fact: str, says: str) -> Evidence:
     terms = [term("file moved" if _READ_BY_PROGRAMS.search(path) else "moved", says, (fact,))]
     if names_file(case.text, path):
         terms.append(term("named in the error", "the error text names this file", (fact,)))
+    if side == "bad" and (module := _shadowed(case, path)):
+        terms.append(term("package shadowed", f"it is imported in place of {module}, which is installed, by what is started in its folder", (fact,)))
     good, bad = ("there", None) if side == "good" else (None, "there")
     verdict = f"{path} {'came since the good side' if side == 'bad' else 'is there no more'}."
     wording = Wording("file", path, mark(good, bad), show(good), show(bad), verdict, commands=_looks(path))
     return Evidence(Subject("file", path), tuple(terms), wording)
+
+
+def _shadowed(case: Case, path: str) -> str:
+    """Return the installed distribution as which a new Python file is imported: Python looks into the folder of the script first."""
+    module = re.fullmatch(r"(?:(?!.*(?:site|dist)-packages).*/)?([A-Za-z_]\w*)\.py", path)
+    installed = (fact.split("/")[1] for fact, _ in case.below("bad", "packages") if fact.endswith("/version")) if module else ()
+    return next((name for name in installed if module and is_import_of(module[1].lower(), name)), "") if case.klass not in _NOT_BY_IMPORT else ""
 
 
 def _shown(case: Case, told: set[str]) -> Iterator[Finding]:

@@ -144,7 +144,8 @@ def _carries(case: Case, name: str, required: Mapping[str, list[str]]) -> Iterat
     """Yield that a server, which pins what it needs, brought other parts of the GPU stack: one of those is the likelier cause, but of its own sum of memory."""
     if package_family(name) != "server" or case.klass == "oom" or went_back(*values(case.by_path[f"packages/{name}/version"])):
         return
-    brought = [one for one in required.get(name, ()) if has_moved(case, one) and package_family(one) in GPU_STACK and not companion_of(one)]
+    nearer = [one for one in required.get(name, ()) if package_family(one) in GPU_STACK and not companion_of(one) and not is_off_level(case.text, one)]
+    brought = [one for one in nearer if has_moved(case, one)]
     if brought:
         yield term("carrier", f"it brought others that are nearer to the GPU: {listed(brought)}", tuple(f"packages/{one}/version" for one in brought[:20]))
 
@@ -159,7 +160,8 @@ def _another(said: Said, change: Change) -> Iterator[Term]:
     if is_off_level(said.case.text, _name(change.path)):
         yield term("other level", "the error is of the other level: of Python code or of native code, and this is not", (change.path,))
     asked = [name for name in said.asked if has_moved(said.case, name)]
-    if (named or asked) and _name(change.path) not in named:
+    is_caller = package_family(_name(change.path)) == "server" and not asked and not said.moved_and_named
+    if (named or asked) and _name(change.path) not in named and not is_caller:
         yield term("another is named", f"the error names {listed(sorted(named) or asked, 2)} and not this", (change.path,))
 
 
