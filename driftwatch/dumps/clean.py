@@ -14,6 +14,8 @@ LONGEST_LINE = 1 << 18
 MOST_LINES = 400_000
 MOST_STRANGE = 0.02
 _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_BARE_ESCAPES = re.compile(r"(?:\^\[)?\[\d{1,3}(?:;\d{1,3}){0,4}m")  # colours whose escape character was lost, or is written out
+_RESET = re.compile(r"\[0(?:;0)?m")
 _BREAK = re.compile(r"<br ?/?>[ \t]{0,4}(?=\n|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([_*#~])")
 _TYPED_SIGNS = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\uff1a": ": "})  # an editor's quotation marks, a wide colon
@@ -54,7 +56,7 @@ def clean(text: str) -> tuple[Lines, ...]:
     """Return a paste as lines: as it is and, where most of its lines share what was put around them, also without that."""
     _admit(text)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").replace("\u200b", "")
-    text = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", _ESCAPES.sub("", text)).translate(_TYPED_SIGNS))
+    text = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", _uncoloured(text)).translate(_TYPED_SIGNS))
     text = _NUMBERED.sub(lambda found: sign if (sign := chr(int(found[1]))).isprintable() else " ", text)
     for entity, sign in _ENTITIES:
         text = text.replace(entity, sign)
@@ -65,6 +67,12 @@ def clean(text: str) -> tuple[Lines, ...]:
     if max(map(len, lines)) > LONGEST_LINE:
         raise NoDump(f"it has a line of {max(map(len, lines)):,} characters, and at most {LONGEST_LINE:,} are read")
     return tuple(Lines(tuple(_plain(one)), is_whole) for one in variants(lines))
+
+
+def _uncoloured(text: str) -> str:
+    """Return a text without escapes; without the rest of colour codes too, where a code that ends a colour is among them."""
+    bare = _ESCAPES.sub("", text)
+    return _BARE_ESCAPES.sub("", bare) if _RESET.search(bare) else bare
 
 
 def _admit(text: str) -> None:

@@ -7,13 +7,13 @@ Two layouts: ``Key: value`` blocks set apart by empty lines, and (vLLM since 0.9
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from driftwatch.dumps.format import FENCE, Stretch
 from driftwatch.dumps.gpu_names import index_facts
 from driftwatch.dumps.platforms import kernel_of, os_name
-from driftwatch.dumps.rows import NAME, VERSION, add_version, command_of, told_at_end, version_path
+from driftwatch.dumps.rows import NAME, VERSION, add_version, command_of, package, told_at_end, version_path
 from driftwatch.model import Unknown
 
 OPENING = "Collecting environment information..."
@@ -27,7 +27,8 @@ _KEYS = {
     "CUDA_MODULE_LOADING set to": "torch/cuda_module_loading", "GPU models and configuration": "gpus", "Nvidia driver version": "driver/version",
     "cuDNN version": "cudnn/version", "HIP runtime version": "hip/runtime", "MIOpen runtime version": "miopen/version",
     "Is XPU available": "torch/xpu_available", "Is XNNPACK available": "torch/xnnpack", "Caching allocator config": "torch/allocator_config",
-    "ROCM Version": "rocm/version", "Neuron SDK Version": "neuron/version", "vLLM Version": "vllm", "vLLM Build Flags": "vllm/build_flags",
+    "ROCM Version": "rocm/version", "Neuron SDK Version": "neuron/version", "vLLM Version": "vllm", "vLLM Ascend Version": "vllm-ascend",
+    "vLLM Build Flags": "vllm/build_flags",
     "Intel GPU models": "gpus", "XPU runtime version": "xpu/runtime", "Intel GPU driver version": "driver/version",
     "NCCL version": "nccl/version", "Intel GPU models onboard": "cards", "Intel GPU models detected": "cards",
     "GPU Topology": "topology", "Model name": "system/cpu/model", "CPU(s)": "system/cpu/count", "Hypervisor vendor": "system/hypervisor", "CPU": "cpu",
@@ -41,6 +42,7 @@ CONDA = re.compile(rf"\s*\[conda\]\s+(?P<name>{NAME})\s+(?P<version>{VERSION})(?
 _NO_ROWS = re.compile(r"\s*\[(?:pip3?|conda)\]\s")
 _GPU = re.compile(r"\s*(?:GPU|XPU|NPU|HPU|MLU|GCU) (?P<index>\d{1,4}): (?P<name>\S.{0,200})\Z")
 _CARD = re.compile(r"\s*\* \[(?P<index>\d{1,4})\] _\w{1,40}\(name='(?P<name>[^']{1,120})'")
+_INTEL_DRIVER = re.compile(r"\s*\*\s+(?P<version>\d[\w.+~-]{2,60})(?:\s+\(.{0,80})?\s*\Z")
 _REMARK = re.compile(r"(?<=\d) \([A-Za-z]{1,20}\)\Z")  # a form's own, such as (GPU)
 _OPENED = re.compile(r"[(\[]")
 _CLOSED = re.compile(r"[)\]]")
@@ -172,11 +174,16 @@ def _cudnn(value: str, is_cut: bool) -> dict[str, Any]:  # noqa: FBT001  # as ab
 
 
 def _vllm(value: str, is_cut: bool) -> dict[str, Any]:  # noqa: FBT001  # as above
+    return _built("vllm", value, is_cut=is_cut)
+
+
+def _built(name: str, value: str, *, is_cut: bool) -> dict[str, Any]:
+    """Return the version of a package, and the commit that it was built from where that stands behind it."""
     found = _VLLM_VERSION.match(value)
     if not found:
         return {}
     version = told_at_end(found["version"], is_cut=is_cut and found.end() == len(value))
-    return {"packages/vllm/version": version, **({"packages/vllm/commit": found["commit"]} if found["commit"] else {})}
+    return {version_path(name): version, **({package(name, "commit"): found["commit"]} if found["commit"] else {})}
 
 
 def _cpus(value: str, is_cut: bool) -> dict[str, Any]:  # noqa: FBT001  # as above
@@ -185,6 +192,7 @@ def _cpus(value: str, is_cut: bool) -> dict[str, Any]:  # noqa: FBT001  # as abo
 
 _SPECIAL: dict[str, Callable[[str, bool], dict[str, Any]]] = {
     "neuron/version": lambda value, is_cut: {} if is_cut or value.startswith("(") else {"neuron/version": value},
+    "vllm-ascend": lambda value, is_cut: _built("vllm-ascend", value, is_cut=is_cut),
     "python/version": _python, "gpus": _gpu, "cudnn/version": _cudnn, "vllm": _vllm, "system/cpu/count": _cpus,
     "kernel/release": lambda value, is_cut: {} if is_cut else dict(kernel_of(value)),
     "os/name": lambda value, is_cut: {} if is_cut else {"os/name": os_name(value)},
@@ -210,12 +218,21 @@ def _add_below(facts: dict[str, Any], key: str, line: str, *, is_cut: bool) -> N
     """Add what a further line below a key tells: one more GPU, one more cuDNN file that may be the one."""
     gpu, file = _GPU.match(line), _CUDNN.match(line)
     card = _CARD.match(line)
-    if card:
+    intel = _INTEL_DRIVER.match(line) if key == "Intel GPU driver version" else None
+    if intel:
+        facts.update(_one_driver(facts, told_at_end(intel["version"], is_cut=is_cut)))
+    elif card:
         facts.update(index_facts([card["index"]], "name", card["name"]))
     elif gpu and key and _path_of(key) == "gpus":
         facts.update(index_facts([gpu["index"]], "name", gpu["name"], is_cut=is_cut))
     elif file and key == "cuDNN version" and not is_cut:
         facts.setdefault("cudnn/on_disk", []).append(file["path"])
+
+
+def _one_driver(facts: Mapping[str, Any], version: Any) -> dict[str, Any]:
+    """Return the driver's version; open where the cards have several."""
+    before = facts.get("driver/version", version)
+    return {"driver/version": version if before == version else Unknown("error", f"the cards tell several versions: {before} and {version}")}
 
 
 def failed_tool(text: str) -> dict[str, Any]:

@@ -24,15 +24,17 @@ from driftwatch.dumps.json_text import json_stretches, salvage
 
 VOLATILE = tuple(glob for probe in PROBES for glob in probe.volatile)
 _CONTAINER = re.compile(r'"(?:HostConfig|NetworkSettings|GraphDriver|RepoTags|RootFS|OOMKilled|ResolvConfPath)"')
+_IMAGE = ('"RepoTags"', '"RepoDigests"')  # of an image, of which somebody left other keys out
+_MARKS = ('"Id"', _IMAGE[0])
 _PROBABLY = 200
 _MOST = 40
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
     """Yield each JSON list, also a cut one, that holds what only inspect prints."""
-    for first, after in json_stretches(lines) if any('"Id"' in line for line in lines) else ():
+    for first, after in json_stretches(lines) if any(mark in line for line in lines for mark in _MARKS) else ():
         head = "\n".join(lines[first:min(after, first + _PROBABLY)])
-        if '"Id"' in head and _CONTAINER.search(head):
+        if ('"Id"' in head and _CONTAINER.search(head)) or all(mark in head for mark in _IMAGE):
             yield Stretch(first, after, 0.98)
 
 
@@ -118,6 +120,6 @@ def _image(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 FORMAT = Format(
-    name="docker-inspect", find=find, parse=parse, knows_cuts=True, looks_like="docker inspect", marks=('"Id"',),
+    name="docker-inspect", find=find, parse=parse, knows_cuts=True, looks_like="docker inspect", marks=_MARKS,
     never_prints=("packages/*", "driver/*", "gpus/*", "kernel/*", "git/*", "sources/*", "servers/*/log/*"),
 )

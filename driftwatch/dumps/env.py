@@ -1,4 +1,6 @@
-"""``env``, ``printenv``, ``export -p`` and typed ``export`` lines: variables of one shell, not of a server. Unlisted names are left out by read.py.
+"""``env``, ``printenv``, ``export -p``, typed ``export`` and PowerShell's ``$env:NAME="value"`` lines: variables of one shell, not of a server.
+
+Names that are not listed are left out by read.py.
 
 | path | what |
 |---|---|
@@ -18,23 +20,27 @@ from driftwatch.dumps.rows import command_of, commands_above
 from driftwatch.dumps.shell import prompted, split
 from driftwatch.dumps.tables import is_filtered
 
-COMMANDS = ("env", "printenv", "export -p")
+COMMANDS = ("env", "printenv", "export -p", "cat /proc/")
 FEWEST_ROWS = 3
 FEWEST_OF_ALL = 10
 MOST_OTHER_LINES = 2
-ROW = re.compile(  # neither a row of a log's own pairs (time=... level=...), nor one of a command that goes on
+ROW = re.compile(  # neither a row of a log's own pairs (time=... level=...), nor NAME==VERSION, nor one of a command that goes on
     r"\s{0,8}(?!(?:time|ts)=\S{1,60} (?:level|caller)=|level=\w{1,10} )(?:declare -x |export )?"
-    r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?!=)(?P<value>.*)(?<!\s\\)\Z")
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?:(?!=)|(?<=[A-Z]=)(?==[A-Za-z]))(?P<value>.*)(?<!\s\\)\Z")
 _GOES_ON = re.compile(r"\s{0,8}[A-Za-z_]\w{0,120}=.*\s\\\Z")
 _EXPORT = re.compile(r"\s{0,8}export (?P<pairs>[A-Za-z_]\w{0,120}=.*)(?<!\\)\Z")
+_POWERSHELL = re.compile(
+    r"\s{0,8}(?:\([\w./+@-]{1,60}\)\s?){0,3}(?:PS [^>\n]{1,200}>\s{0,4})?\$[Ee]nv:(?P<name>[A-Za-z_]\w{0,120})\s{0,4}=\s{0,4}"
+    r"(?P<quote>[\"']?)(?P<value>(?<=\")[^\"]*|(?<=')[^']*|[\w./:\\+-]+)(?P=quote)\s{0,4};?\Z")
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{0,120})=(?P<value>.*)\Z", re.DOTALL)
 _BETWEEN = ("export", ";", "&&")
 _LISTED = re.compile(r'\s{0,40}"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,120})=(?P<value>[^"\\]*)",?\s*\Z')
 _LAUNCH = ("sglang.launch_server", "sglang serve", "vllm serve", "vllm.entrypoints")
 _NEAR = 3
-_WHOLE = ("sort", "cat", "less", "more", "tee", "column", "nl")
+_WHOLE = ("sort", "cat", "less", "more", "tee", "column", "nl", "tr", "strings")
+_MOST_GROUPS = 3  # in a pattern: each doubles what it can mean
 _PLAIN = re.compile(r"(\^?)([A-Za-z_]\w*)(=?)")
-_COMMAND = re.compile(r"(?:^|[\s;&|$#>])(?:env|printenv|export -p)\s*(?:$|\||;|&)")
+_COMMAND = re.compile(r"(?:^|[\s;&|$#>])(?:(?:env|printenv|export -p)\s*(?:$|\||;|&)|cat /proc/\w{1,20}/environ\s*\|)")
 
 
 def find(lines: Sequence[str]) -> Iterator[Stretch]:
@@ -55,8 +61,8 @@ def find(lines: Sequence[str]) -> Iterator[Stretch]:
 
 
 def _same(lines: Sequence[str], at: int) -> int:
-    """Return where a run of prompted exports, or of rows of a container's list, ends that begins at a line; the line itself where none does."""
-    for is_mine, fewest in ((_exports, 1), (_LISTED.match, FEWEST_ROWS)):
+    """Return where a run of prompted exports, of PowerShell's assignments, or of a container's list, ends; the line itself where none begins."""
+    for is_mine, fewest in ((_exports, 1), (_POWERSHELL.match, 1), (_LISTED.match, FEWEST_ROWS)):
         after = at
         while after < len(lines) and lines[after] != FENCE and is_mine(lines[after]):
             after += 1
@@ -100,7 +106,7 @@ def parse(text: str) -> Parsed:
     facts = variables(text)
     first = text.partition("\n")[0]
     lines = text.split("\n")
-    is_typed = (not _COMMAND.search(first) and any(map(_exports, lines))) or any(map(_GOES_ON.match, lines))
+    is_typed = (not _COMMAND.search(first) and any(_exports(line) or _POWERSHELL.match(line) for line in lines)) or any(map(_GOES_ON.match, lines))
     return Parsed(facts, tells=_told_whole(first, facts) if text.endswith("\n") and not is_typed else ())
 
 
@@ -143,9 +149,14 @@ def _of_grep(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Return what a pattern looks for as one or the other: ``A|B``, and ``^(A|B)`` too."""
-    found = re.fullmatch(r"(\^?)\(([^()]+)\)(=?)", pattern)
-    return [found[1] + one + found[3] for one in found[2].split("|")] if found else re.split(r"\\?\|", pattern)
+    """Return what a pattern looks for as one or the other: ``A|B``, and ``A_(B|C)`` too. An alternative with other signs stays as it is."""
+    group = re.search(r"\(([^()]*)\)", pattern)
+    if group is None or pattern.count("(") > _MOST_GROUPS:
+        return re.split(r"\\?\|", pattern)
+    before, _, head = pattern[:group.start()].rpartition("|")
+    tail, _, behind = pattern[group.end():].partition("|")
+    grouped = [f"{head}{one}{tail}" for one in group[1].split("|")]
+    return [one for part in (before, *grouped, behind) if part for one in _alternatives(part)]
 
 
 def variables(text: str) -> dict[str, Any]:
@@ -153,13 +164,13 @@ def variables(text: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     lines = text.split("\n")
     for line in lines[:-1]:
-        pairs, listed, row = _exports(line), _LISTED.match(line), ROW.match(line)
+        pairs, listed, row = _exports(line), _LISTED.match(line), ROW.match(line) or _POWERSHELL.match(line)
         if pairs:
             facts.update(_exported(pairs))
         elif listed:
             facts[f"containers/unnamed/env/{listed['name']}"] = listed["value"]
         elif row:
-            facts[f"env/{row['name']}"] = _unquoted(row["value"])
+            facts[f"env/{row['name']}"] = OPEN if row.re is _POWERSHELL and row["quote"] != "'" and "$" in row["value"] else _unquoted(row["value"])
     return facts
 
 

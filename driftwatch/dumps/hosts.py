@@ -24,7 +24,13 @@ def told_by_some(dumps: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, di
         mine = [facts for name, facts in dumps if name == tool and facts]
         shared = set(mine[0]).intersection(*mine[1:]) if len(mine) > 1 else set()
         telling = shared & TELLING if tool in TOOLS else {path for path in shared if path.endswith(("/version", "/conda_build"))}
-        if any(len({str(facts[path]) for facts in mine if not isinstance(facts[path], UNKNOWN)}) > 1 for path in telling):
+        if any(_contradict([str(facts[path]) for facts in mine if not isinstance(facts[path], UNKNOWN)]) for path in telling):
             reason = f"the paste holds {len(mine)} dumps of {tool} that contradict each other, and only some tell this"
             found.update({path: {"unknown": "error", "reason": reason} for facts in mine for path in facts if path not in shared})
     return found
+
+
+def _contradict(values: Sequence[str]) -> bool:
+    """Tell whether values cannot all be of one thing: ``2.6.0`` is ``2.6.0+cu124`` without its local part, which some tools leave out."""
+    longest = max(values, key=len, default="")
+    return any(value not in (longest, longest.partition("+")[0]) for value in values)

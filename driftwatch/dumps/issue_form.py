@@ -3,6 +3,7 @@
 | path | what |
 |---|---|
 | os/name, kernel/release, firmware/bios, driver/version, python/version, torch/version, cudnn/version, packages/NAME/version | as written; often rounded |
+| packages/NAME/version | of bullets ``NAME==VERSION, NAME==VERSION (a remark)`` among such labels |
 | gpus/index-N/name | of ``GPU N``, also within the value; without a number, and then their count is not known, gpus/index-unknown/name |
 
 A value ``a -> b`` names both sides of a change: it is unknown, and a note says so.
@@ -17,7 +18,7 @@ from typing import Any
 from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 from driftwatch.dumps.gpu_names import index_facts
 from driftwatch.dumps.platforms import kernel_of
-from driftwatch.dumps.rows import told_at_end
+from driftwatch.dumps.rows import NAME, VERSION, add_version, told_at_end, version_path
 from driftwatch.dumps.tables import tables
 from driftwatch.model import Unknown
 
@@ -32,9 +33,12 @@ _ARROW = re.compile(r"\s*(.{1,80}?)\s*(?:->|→|=>|-->)\s*(.{1,80}?)\s*\Z")
 _MANY = re.compile(r"(?P<count>\d{1,4})\s?[xX*\u00d7]\s?(?P<name>[A-Za-z].{1,120})\Z")
 _OS = re.compile(r"\s*(?:[-*\u2022+]\s+)(?P<label>OS/Version)(?:\([^()\n]{1,80}\))?:?\s+(?P<value>[A-Z].{1,200})\Z")
 _LOOSE = re.compile(r"\s*(?:[-*\u2022+]\s+)?(?P<label>[A-Za-z][\w-]{1,30}(?: version)?)(?:\s+|\s?==?\s?)(?P<value>[vV]?\d[\w.+-]{0,60})\s*\Z")
+_REQUIRED = re.compile(rf"(?P<name>{NAME})==(?P<version>{VERSION})\Z")
+_PRESENT = re.compile(rf"{NAME} (?:is )?(?:present|installed)\Z")
+_BULLET = re.compile(r"\s{0,8}[-*\u2022+]\s+")
 _NUMBER = re.compile(r"[vV]?(?P<version>\d[\w.+-]{0,60})")
 _DISTRIBUTED = re.compile(r"nvidia-(?:drivers?|open|dkms|kernel|utils)[a-z-]{0,30}[-_ ](?P<version>\d{3}\.\d{2,3}(?:\.\d\d)?)(?:[-+~]\S{0,40})?\Z")
-_DRIVER = re.compile(r"\bdriver (?P<version>\d[\d.]{2,20})")
+_DRIVER = re.compile(r"\b[Dd]river (?P<version>\d[\d.]{2,20})")
 _BESIDE = re.compile(r",\s*(?:CUDA|[Dd]river)\b[^|]*\Z")
 _MEMORY = re.compile(r"\|\s*(?P<size>\d{3,7}) MiB")
 _UNAME = re.compile(  # what uname prints, also behind the command itself
@@ -84,13 +88,25 @@ def _is_above_a_list(lines: Sequence[str], at: int) -> bool:
 
 
 def _path(line: str) -> str:
-    """Return the path that a line's label stands for; "" where it is none."""
+    """Return the path that a line's label, or the first of its requirements, stands for; "" where it is none."""
+    required = requirements(line)
+    if required:
+        return version_path(required[0][0])
     found = _row(line)
     return path_of(found["label"]) if found else ""
 
 
 def _row(line: str) -> re.Match[str] | None:
     return _LABEL.match(line) or _PLAIN.match(line) or _LOOSE.match(line) or _OS.match(line)
+
+
+def requirements(line: str) -> list[tuple[str, str]]:
+    """Return name and version of each ``NAME==VERSION`` of a bulleted line, apart from what stands in brackets; none where other words stand among them."""
+    bullet = _BULLET.match(line) if "==" in line[:400] else None
+    parts = [part.strip(" `.") for part in _BRACKETS.sub("", line[bullet.end():400]).split(",")] if bullet else []
+    found = [one for one in map(_REQUIRED.match, parts) if one]
+    is_list = all(_REQUIRED.match(part) or _PRESENT.match(part) for part in parts)
+    return [(one["name"], one["version"]) for one in found] if is_list else []
 
 
 def path_of(label: str) -> str:
@@ -108,7 +124,10 @@ def parse(text: str) -> Parsed:
     both: list[str] = []
     lines = text.split("\n")
     for at, line in enumerate(lines):
-        found = _row(line)
+        required = requirements(line)
+        for number, (name, version) in enumerate(required):
+            add_version(facts, name, told_at_end(version, is_cut=at == len(lines) - 1 and number == len(required) - 1))
+        found = _row(line) if not required else None
         path = path_of(found["label"]) if found else ""
         if found and path and found["value"].strip():
             add(facts, path, found["value"].strip(" *`"), is_cut=at == len(lines) - 1)
@@ -144,7 +163,9 @@ def _one(before: Any, told: Any) -> Any:
 
 def _add_gpu(facts: dict[str, Any], path: str, value: str, *, is_cut: bool) -> None:
     """Add a GPU's name and, where they stand behind it, its memory and the driver."""
+    beside = _BESIDE.search(value)
     name, bar, rest = _BESIDE.sub("", value).partition(" | ")
+    rest += beside.group() if beside else ""
     within = _WITHIN.match(name) if path == "gpus" else None
     index, name = (within["index"], within["name"]) if within else (path.rpartition("-")[2] if "index-" in path else "", name)
     is_short = is_cut and not bar

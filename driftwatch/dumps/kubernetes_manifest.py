@@ -22,6 +22,7 @@ MARKS = ("containers:",)
 _CONTAINERS = re.compile(r" {0,40}containers:\s*(?:#.*)?\Z")
 _ITEM = re.compile(r" {0,40}- +\S")
 _MADE_OF = re.compile(r" {1,44}(?:- )?image: *\S")
+_SCRIPT_FOLLOWS = re.compile(r"-[a-z]{0,8}c\Z")
 _KEYS = {"command": "entrypoint", "args": "command", "env": "environment"}  # Compose has other words for these
 
 
@@ -78,10 +79,15 @@ def _settings(one: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if key == "image":
             yield key, value
         elif key in ("command", "args"):
-            yield key, _words(value)
+            yield key, value if key == "args" and _is_shell(one.get("command")) else _words(value)
         elif key == "env":
             pairs = value if isinstance(value, list) else []
             yield key, {pair["name"]: pair["value"] for pair in pairs if isinstance(pair, Mapping) and pair.get("name") and isinstance(pair.get("value"), str)}
+
+
+def _is_shell(command: Any) -> bool:
+    """Tell whether a command is a shell that is given a script: what follows is the script itself, of however many lines."""
+    return isinstance(command, list) and len(command) > 1 and isinstance(command[-1], str) and _SCRIPT_FOLLOWS.match(command[-1]) is not None
 
 
 def _words(value: Any) -> Any:

@@ -14,18 +14,21 @@ from driftwatch.model import Unknown
 
 SHOWN_VALUE = 60
 UNKNOWN = (Unknown, probe.Unknown)  # the parsers of the agent have their own
+_FALLBACKS = (  # conda has rows of Python too, and its own name for PyTorch's
+    ("torch/version", ("packages/torch/version", "packages/pytorch/version")), ("python/version", ("packages/python/version",)))
 _VERSION = re.compile(r"(?:pythons/[^/]+/)?packages/[^/]+/version|torch/version")
 _PREFIX = re.compile(r"os/name|(?:driver|cuda|nccl|cudnn|python|kernel)/.+|gpus/[^/]+/name")
 
 
 def merged(parts: Sequence[Parsed]) -> dict[str, Any]:
-    """Return the facts of all parts, sorted by path. What torch prints of itself falls back to its row in a list of packages."""
+    """Return the facts of all parts, sorted by path. What torch and Python print of themselves falls back to their rows in a list of packages."""
     facts: dict[str, Any] = {}
     for part in parts:
         for path, value in part.facts.items():
             facts[path] = _joined(path, facts[path], value) if path in facts else value
-    if "torch/version" not in facts and isinstance(facts.get("packages/torch/version"), str):
-        facts["torch/version"] = facts["packages/torch/version"]
+    for path, rows in _FALLBACKS:
+        told = next((facts[row] for row in rows if isinstance(facts.get(row), str)), None)
+        facts.update({path: told} if path not in facts and told else {})
     return {path: _stored(facts[path]) for path in sorted(facts)}
 
 

@@ -14,7 +14,7 @@ The paths are those of the servers collector (agent/collectors/servers.py), and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from driftwatch.agent.collectors.nvml import cuda_version
@@ -99,14 +99,16 @@ def parse(text: str) -> Parsed:
     """Return what a log tells: of its last run all figures, else the failure alone."""
     run = parse_log(text)
     facts: dict[str, Any] = dict(_of_libraries(text))
-    engine = list(_ENGINE.finditer(text))
-    if run.args is None and engine and run.framework in ("vllm", ""):
-        run = Run("vllm", _engine_arguments(text, engine[-1]), run.figures)
+    latest = last_run(text)
+    given = run.args if "non-default args: {" in latest else None
+    engine = list(_ENGINE.finditer(latest))
+    if engine and run.framework in ("vllm", "") and run.args is given:
+        run = Run("vllm", {**_engine_arguments(latest, engine[-1]), **(given or {})}, run.figures)
     if not run.framework and run.args is None and _SGLANGS.search(text):
         run = Run("sglang", None, run.figures)
     if run.framework and (run.args is not None or (_tells(run) and _LOG.search(text))):
-        facts.update(_of_run(run, is_given="non-default args: {" in last_run(text)))
-    version = _VERSION.findall(text) or [one.group(1) for one in engine if one.group(1)]
+        facts.update(_of_run(run, given or {}))
+    version = _VERSION.findall(text) or [told for told in _ENGINE.findall(text) if told]
     if version:
         facts["packages/vllm/version"] = version[-1]
     return Parsed(facts, volatile=VOLATILE, symptom=_symptom(text))
@@ -128,15 +130,15 @@ def _tells(run: Run) -> bool:
     return any(name not in ("ready", "began") for name in run.figures) or run.figures.get("ready") is True
 
 
-def _of_run(run: Run, *, is_given: bool) -> Iterator[tuple[str, Any]]:
-    """Yield what a run tells. ``is_given``: its arguments are those that are no defaults, so one that is not among them was not given."""
+def _of_run(run: Run, given: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yield what a run tells. ``given``: those of its arguments that a line names as no defaults."""
     mask = Redactor()
     top = fact_path("servers", run.framework)
     ended = run.figures["ready"] or "error" in run.figures  # else the paste may end before it came to serve
     yield from ((f"{top}/{fact_path('log', name)}", value) for name, value in run.figures.items() if name != "ready" or ended)
     for name, value in (run.args or {}).items():
         yield f"{top}/{fact_path('args', name)}", mask.argument(name, value)
-        if is_given:
+        if name in given:
             yield f"{top}/{fact_path('given', name)}", mask.argument(name, value)
 
 

@@ -1,4 +1,4 @@
-"""``python -m sglang.check_env``, every layout from 0.1.21 to 0.5.23, on NVIDIA, AMD, Moore Threads and other cards.
+"""``python -m sglang.check_env``, every layout from 0.1.21 to 0.5.23, on NVIDIA, AMD, Moore Threads and other cards; and ``lmdeploy check_env``.
 
 | path | what |
 |---|---|
@@ -35,12 +35,14 @@ _ANCHOR = re.compile(
     r"|(?:GPU|NPU|XPU|HPU) [\d,]{1,80} Compute Capability: )")
 _ALONE = re.compile(r"\s*(?:ulimit soft: \d|Hypervisor vendor:: |(?:NVIDIA|AMD|MTHREADS) Topology:)")
 _PYTHON = re.compile(r"\s*Python: (?P<version>\d+\.\d+\.\w+)(?:\+?\s*[(|]|\s*\Z)")
-_ROW = re.compile(rf"\s*(?P<name>{NAME}): (?P<version>{VERSION}|{NOT_FOUND}|Not Found)\s*\Z")
+_ROW = re.compile(rf"\s*(?P<name>{NAME}): (?P<version>{VERSION}|{NOT_FOUND}|Not Found)\+?\s*\Z")  # LMDeploy puts a plus where its commit is empty
 _KEY = re.compile(r"\s*(?P<key>[A-Za-z][\w ,]{0,200}?)::? ?(?P<value>.*)\Z")
 _GPU = re.compile(r"(?:GPU|NPU|XPU|HPU) (?P<indices>\d{1,4}(?:,\d{1,4}){0,255})(?P<is_capability> Compute Capability)?\Z")
 _GPU_LINE = re.compile(r"\s*(?:GPU|NPU|XPU|HPU) [\d,]{1,800}(?: Compute Capability)?: ")
 _TOOL = re.compile(r"(?:V|version:? )(?P<version>\d[\w.+-]{0,60})")
 _TOPOLOGY = re.compile(r"\s*(?:Legend:|NIC Legend:|(?:GPU|NIC|mlx|bond|ibp)[\w]*(?:\s|\Z)|(?:X|SYS|NODE|PHB|PXB|PIX|NV#)\s+=|NIC\d+: )")
+_BUILT_WITH = "PyTorch built with:"  # above how torch was built, which LMDeploy's check_env shows among its rows
+_BUILD = re.compile(r"\s{1,8}- [A-Z]")
 _SIMPLE = {
     "CANN_HOME": "ascend/home", "CANN": "ascend/cann", "BiSheng": "ascend/bisheng", "CUDA_HOME": "cuda/home", "ROCM_HOME": "rocm/home",
     "MUSA_HOME": "musa/home", "Hypervisor vendor": "system/hypervisor",
@@ -93,8 +95,10 @@ def _end(lines: Sequence[str], first: int) -> int:
     """Return where a dump ends: at a fence, a prompt, the next dump, or where other lines begin."""
     after = at = first + 1
     others = 0
+    is_build = False
     while at < len(lines) and others <= MOST_OTHER_LINES and lines[at] != FENCE and not command_of(lines[at]) and not _PYTHON.match(lines[at]):
-        if _is_own(lines[at]):
+        is_build = _BUILD.match(lines[at]) is not None and (is_build or _BUILT_WITH in lines[at - 1][-80:])
+        if is_build or _is_own(lines[at]):
             after, others = at + 1, 0
         elif lines[at].strip() and not _TOPOLOGY.match(lines[at]) and not is_version(lines[at].strip()):
             others += 1
@@ -142,7 +146,7 @@ def _add_key(facts: dict[str, Any], key: str, value: str, *, is_cut: bool) -> No
     elif key in _COMPILERS and (found := _TOOL.search(value)):
         facts[_COMPILERS[key]] = told_at_end(found["version"], is_cut=is_cut)
     elif key.endswith(" available") and value in ("True", "False"):
-        facts["torch/cuda_available"] = value == "True"
+        facts["torch/cuda_available"] = value == "True" or facts.get("torch/cuda_available", False)
     elif key == "ulimit soft" and value.isdigit() and not is_cut:
         facts["limits/open_files/soft"] = int(value[:18])
 

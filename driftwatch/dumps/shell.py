@@ -15,6 +15,7 @@ _PROMPT = re.compile(
     rf"{_VENV}(?:\[{_USER.replace('<host>', '<host_in>')}\s(?P<folder>[^\]\n]{{1,120}})\]"
     rf"|{_USER}(?::(?P<cwd>[^$#%\n]{{0,160}}?)|[^$#%\n]{{0,160}}?))\s?[$#%]\s+(?P<command>\S.*)\Z")
 _SHORT = re.compile(_VENV + r"[\w./:~-]{0,80}[$\u276f\u279c]\s+(?P<command>\S.*)\Z")
+_POWERSHELL = re.compile(_VENV + r"PS (?:[A-Za-z]:\\|/|~)[^>\n]{0,160}>\s{0,4}(?P<command>\S.*)\Z")
 _MARKED = re.compile(r"\s{0,4}[#>%]\s(?P<command>\S.*)\Z")
 _TRACED = re.compile(r"\+{1,6} (?P<command>\S.*)\Z")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
@@ -95,7 +96,7 @@ def prompted(line: str) -> Prompted | None:
         user = line[:full.start("host" if full["host"] else "host_in") - 1].rpartition("(")[2].split()[-1].strip("[)")
         home = "/root" if user.endswith("root") else ""
         return Prompted(full["command"], "user", "" if _CONTAINER_ID.match(host) else host, full["cwd"] or full["folder"] or "", home)
-    for mark, pattern in (("traced", _TRACED), ("short", _SHORT), ("marked", _MARKED)):
+    for mark, pattern in (("traced", _TRACED), ("short", _SHORT), ("short", _POWERSHELL), ("marked", _MARKED)):
         found = pattern.match(line)
         if found:
             return Prompted(found["command"], mark)

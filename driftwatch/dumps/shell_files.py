@@ -31,7 +31,7 @@ VOLATILE = ("files/*/modified", "caches/*/modified", "folders/*/modified", "fold
 _MOST_FILES = 2000
 _KEPT_AT = tuple(  # the longest place decides: flashinfer's cubins lie in flashinfer's folder
     (name, rule.lstrip("~").rstrip("@")) for name, rules in PLACES.items() for rule in rules.split() if rule.startswith(("~", "/tmp/torch")))  # noqa: S108  # a table of places
-_DATE = r"(?:\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: [+-]\d{4})?|[A-Z][a-z]{2} [ \d]\d (?:\d\d:\d\d|[ ]?\d{4})|\d\d-\d\d \d\d:\d\d)"
+_DATE = r"(?:\d{4}-\d\d-\d\d[ _T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: [+-]\d{4})?|[A-Z][a-z]{2} [ \d]\d (?:\d\d:\d\d|[ ]?\d{4})|\d\d-\d\d \d\d:\d\d)"
 _LISTED = re.compile(rf"([-dlbcps])([rwxsStT-]{{9}})[.+@]?\s+\d+\s+(\S+)\s+(\S+)\s+(\d[\d.]*[KMGTP]?)\s+({_DATE})\s+(\S.*?)(?: -> (\S.*))?\Z")
 _KINDS: Mapping[str, str] = MappingProxyType({"d": "folder", "l": "link", "b": "device", "c": "device", "p": "pipe", "s": "socket"})
 _DIGEST = re.compile(r"\\?([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128}) [ *](\S.*)\Z")

@@ -42,7 +42,8 @@ _SILENT = frozenset(
      "touch", "kill", "date", "uptime"))
 _SPEAKING = frozenset(("date", "uptime"))  # of the silent ones: they print what is no fact
 _FOREIGN = re.compile(
-    r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|cat \S*(?:\.env|/environ|/environment) |vllm |sglang |rocm-smi|transformers-cli|transformers env"
+    r"(?:\S*/)?(?:nvidia-smi|nvcc|conda list|env|printenv|cat \S*(?:\.env|/environ|/environment) |vllm |sglang "
+    r"|rocm-smi|rocminfo|amd-smi|npu-smi|journalctl (?:\S{1,80} ){0,8}(?:-\w{0,8}u|--unit\b)|transformers-cli|transformers env"
     r"|(?:uv )?pip3? (?:list|freeze|inspect)|(?:docker|podman)(?: container| image)? inspect"
     r"|python[\d.]* (?:-m (?:sglang|vllm|torch|flashinfer|pip|transformers)|\S*(?:collect_env|check_env|launch_server|api_server)\b))")
 _CARRIERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "oc", "ssh", "srun"))  # they run what stands behind, in a container or elsewhere

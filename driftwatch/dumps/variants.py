@@ -43,6 +43,7 @@ _ROW = re.compile(r"\s*\|(.*)\|\s*\Z")
 _ARGUMENTS = re.compile(r"server_args=ServerArgs(?=\()|args: Namespace(?=\()|non-default args: (?=\{)")
 _SIGN = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|['\"]|[()\[\]{}]")
 _OTHER_LINE = re.compile(r"\s*(?:\[?\d{4}-\d\d-\d\d|\[|\(|[A-Z]{4,8} |Traceback|[\w.-]{1,80}\s{0,40}\|)")
+_ROLE = re.compile(r"(?<=\w) (?:backend|library|package)\Z", re.IGNORECASE)  # what a component is for, behind its name
 _TABLE_RULE = re.compile(r"\s*(?:\|\s*)?(?::?-{2,}:?\s*\|\s*)+(?::?-{2,}:?\s*)?\Z")
 
 
@@ -131,7 +132,7 @@ def _without_bars(lines: Sequence[str]) -> list[str] | None:
         if _TABLE_RULE.match(line):
             continue
         if len(cells) > 1:
-            bare.append("  ".join(cells) if is_packages or len(cells) > 2 else f"{cells[0].strip('*`')}: {cells[1].strip('`')}")
+            bare.append("  ".join(cells) if is_packages or len(cells) > 2 else f"{_ROLE.sub('', cells[0].strip('*`'))}: {cells[1].strip('`')}")
         else:
             bare.append(row.group(1).removeprefix(" ").rstrip() if row else line)
     return bare

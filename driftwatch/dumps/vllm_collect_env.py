@@ -17,8 +17,8 @@ from driftwatch.dumps.format import FENCE, Format, Parsed, Stretch
 PRINTED_VARIABLES = ("TORCH*", "NCCL*", "PYTORCH*", "CUDA*", "CUBLAS*", "CUDNN*", "OMP_*", "MKL_*", "NVIDIA*", "VLLM_*", "LD_LIBRARY_PATH",
                      "MAX_JOBS", "NVCC_THREADS", "CMAKE_BUILD_TYPE", "VERBOSE", "LOCAL_RANK")  # beside the beginnings, what vllm/envs.py names
 _MARK = re.compile(
-    r"\s*(?:vLLM (?:Version|Build Flags)\s*:|(?:ROCM Version|Neuron SDK Version)\s*:|(?:System|PyTorch|vLLM|CPU|CUDA / GPU|Intel XPU / GPU) Info\s*\Z"
-    r"|Python Environment\s*\Z|Environment Variables\s*\Z|Versions of relevant libraries\s*\Z"
+    r"\s*(?:vLLM (?:Ascend )?(?:Version|Build Flags)\s*:|(?:ROCM Version|Neuron SDK Version)\s*:"
+    r"|(?:System|PyTorch|vLLM|CPU|CUDA / GPU|Intel XPU / GPU) Info\s*\Z|Python Environment\s*\Z|Environment Variables\s*\Z|Versions of relevant libraries\s*\Z"
     r"|\[(?:pip3|conda)\] (?:pyzmq|transformers|vllm-nccl\S*|flashinfer\S*|pynvml)(?:==|\s))")
 _VARIABLES = re.compile(r"\s*Environment Variables\s*\Z")
 

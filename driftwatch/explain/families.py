@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "linker", "saver"})
+GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "linker", "saver", "beside_torch"})
 _WORDS = (  # the words of a layer in an error text that names no package
     (("request",), re.compile(
         r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
+    (("modeling",), re.compile(r"\w+Processor\b|image_processor|\w+For(?:CausalLM|ConditionalGeneration)\b|AutoConfig|AutoModel|AutoProcessor")),
     (("model", "modeling"), re.compile(
         r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
     (("kernel",), re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
@@ -31,20 +32,25 @@ _PACKAGES = _table(
     kernel="""
         sgl-kernel(-cpu|-npu|-xpu)? sglang-kernel(-cpu|-npu|-xpu)? sgl-(deep-gemm|flash-mla) flash-attn.* flash-mla.* flashinfer.* deep-gemm triton(-.*)?
         pytorch-triton.* tilelang nvidia-cutlass.* quack-kernels xformers vllm-flash-attn causal-conv1d
-        mamba-ssm flash-linear-attention fla-core aiter cuda-tile.*""",
+        mamba-ssm flash-linear-attention fla-core (amd-)?aiter cuda-tile.* conch-triton-kernels
+        transformer-engine.* apex""",
     saver="torch-memory-saver",
-    torch="torch torchvision torchaudio pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
+    beside_torch="torchvision torchaudio",
+    torch="torch pytorch torch-(npu|xla|musa|mlu) intel-extension-for-pytorch",
     collectives="nvidia-nccl.* nccl.* nvidia-nvshmem.* mooncake.* nixl.* ucxx?.* sgl-deep-ep deep-ep mpi4py rccl.*",
     linker="nvidia-(nvjitlink|nvtx|nvfatbin|cuda-cupti|nvml-dev).*",
     cuda="nvidia-.* cuda-.* cupy.* cudnn.* hip-.* rocm-.*",
     server="sglang(-cpu|-npu|-xpu)? vllm(-cpu|-rocm|-xpu|-tpu)? sgl-router sglang-router lmdeploy tensorrt.*",
+    trainer="deepspeed megatron-.* verl slime openrlhf nemo.* torchtitan",
+    cache="lmcache.*",
     executor="ray ray-.* dask.* distributed pyzmq msgspec",
     loading="huggingface-hub hf-xet hf-transfer safetensors modelscope fastsafetensors runai-model-streamer.*",
     modeling="transformers diffusers timm",
     model="""
         tokenizers compressed-tensors accelerate xgrammar.* outlines.* llguidance torchao bitsandbytes autoawq.*
         gptqmodel auto-gptq tiktoken sentencepiece mistral-common gguf peft torchcodec decord2? einops llmcompressor
-        openai-harmony""",
+        openai-harmony
+        trl unsloth.* llamafactory ms-swift axolotl torchtune""",
     numeric="numpy scipy pandas numba llvmlite ml-dtypes pyarrow protobuf grpcio.* onnx.*",
     tool="""
         pip setuptools wheel uv pytest.* ruff mypy black isort pre-commit py-spy ipython.* ipykernel jedi debugpy build twine tqdm rich colorama pygments

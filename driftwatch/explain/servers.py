@@ -48,9 +48,12 @@ def own(case: Case, side: SideName) -> list[str]:
 def is_set_by_server(case: Case, path: str) -> bool:
     """Tell whether a variable of a server differs only because one side's was read before the server set it: of its launch process, from which it is absent.
 
-    The other side's was read of what the launch process gave its children, and its snapshot names the variables that the server set in between.
+    The other side's was read of what the launch process gave its children, and its snapshot names the variables that the server set in between. What a
+    server sets for one kind of its processes (``servers/NAME/ROLE``) is on no side where none of that kind runs.
     """
     top, _, name = path.rpartition("/env/")
+    if top.startswith("servers/") and top.count("/") == 2:
+        return not all(case.under(side, top) for side in SIDES)
     if top.count("/") != 1:
         return False
     for side, other in (SIDES, tuple(reversed(SIDES))):

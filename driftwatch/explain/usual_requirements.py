@@ -24,6 +24,8 @@ torchvision: torch numpy pillow
 torchaudio: torch
 flash-attn: torch einops
 flash-attn-4: torch nvidia-cutlass-dsl quack-kernels apache-tvm-ffi
+ray: vllm msgspec protobuf
+deepspeed: torch numpy pydantic
 sgl-kernel: torch
 sglang-kernel: torch
 xformers: torch numpy

@@ -97,3 +97,8 @@ def test_output_of_a_template_that_is_not_understood_is_kept_by_its_lines(templa
 def test_an_image_and_several_containers_are_no_one_container(command):
     found = dict(read_dump(f"$ docker {command}\nrunning\n$ true\n", "x").facts)
     assert not [path for path in found if path.startswith("containers/")]
+
+
+def test_an_image_is_read_where_somebody_left_its_id_out():
+    told = read_dump(json.dumps([{key: value for key, value in IMAGE.items() if key != "Id"}], indent=4), "paste")
+    assert told.facts["images/vllm%2Fvllm-openai:v0.9.1/digest"] == "sha256:" + "3" * 64

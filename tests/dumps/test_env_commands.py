@@ -50,3 +50,25 @@ def test_a_row_that_goes_on_behind_a_backslash_is_of_a_command_and_no_variable_o
 def test_rows_of_a_log_that_writes_pairs_are_no_variables():
     rows = 'time=2024-08-06T12:29:23.809Z level=INFO msg="total blobs: 9"\n' * 4
     assert "env_left_out" not in read_dump(rows + "$ uname -r\n5.15.0-91-generic\n", "paste").facts
+
+
+def test_a_value_that_begins_with_the_sign_is_kept_and_a_pinned_version_is_no_variable():
+    assert get("env", "NCCL_IB_HCA", ROWS + "NCCL_IB_HCA==mlx5_1,mlx5_2\n") == Known("=mlx5_1,mlx5_2")
+    assert "env/NUMPY" not in read_dump(f"$ env\n{ROWS}NUMPY==1.26.4\n", "paste").facts
+
+
+@pytest.mark.parametrize(("typed", "value"), [
+    ('(ml) PS C:\\work> $env:NCCL_DEBUG="INFO"', "INFO"), ("PS C:\\> $Env:NCCL_DEBUG = 'WARN';", "WARN"), ("$env:NCCL_DEBUG=TRACE", "TRACE"),
+])
+def test_a_variable_that_powershell_sets_is_read(typed, value):
+    assert read_dump(f"I ran:\n{typed}\nand no more\n", "paste").get("env/NCCL_DEBUG") == Known(value)
+
+
+def test_what_powershell_would_have_put_in_is_unknown():
+    assert isinstance(read_dump('PS C:\\> $env:NCCL_DEBUG="$level"\nPS C:\\> $env:NCCL_P2P_LEVEL="SYS"\n', "paste").get("env/NCCL_DEBUG"), Unknown)
+
+
+def test_the_variables_of_a_process_are_told_whole_for_the_names_that_a_grep_looks_for():
+    text = "$ cat /proc/1/environ | tr '\\0' '\\n' | grep -E \"NCCL|PY(TORCH|THON)\" | sort\nNCCL_DEBUG=WARN\nNCCL_NVLS_ENABLE=0\nNCCL_CUMEM_ENABLE=0\n$ uname -r\n6.8.0\n"
+    assert read_dump(text, "paste").get("env/PYTORCH_CUDA_ALLOC_CONF") == Known(None)
+    assert isinstance(read_dump(text, "paste").get("env/OMP_NUM_THREADS"), Unknown)

@@ -204,3 +204,22 @@ def test_the_last_row_of_a_conda_list_may_have_lost_its_build():
     snapshot = read_dump(rows + "libgomp  11.2.0", "paste")
     assert snapshot.get("packages/libgomp/version").value == "11.2.0"
     assert isinstance(read_dump(rows + "lcms2  2.12", "paste").get("packages/lcms2/version"), Unknown)
+
+
+@pytest.mark.parametrize("text", [
+    ("$ conda list\n# packages in environment at /opt/conda:\n"
+     "numpy  1.26.4  py311_0  main\npython  3.11.9  h955ad1f_0  main\npytorch  2.3.1  py3.11_0  pytorch\n"),
+    "@EXPLICIT\n" + "".join(f"https://repo.example/pkgs/main/linux-64/{row}.conda\n" for row in (
+        "python-3.11.9-h95_0", "pytorch-2.3.1-py3_0", "pytorch-mutex-1.0-cuda")),
+    "".join(f"    {number}\t{row}\n" for number, row in enumerate(
+        ("numpy  1.26.4  py311_0", "python  3.11.9  h955ad1f_0", "pytorch  2.3.1  py3.11_0", "readline  8.2  h5eee18b_0"), start=41)),
+])
+def test_python_and_pytorch_of_a_conda_list_are_those_of_the_environment(text):
+    told = read_dump(text, "paste").facts
+    assert (told["python/version"], told["torch/version"]) == ("3.11.9", "2.3.1")
+
+
+def test_what_python_says_of_itself_counts_before_its_row():
+    rows = "$ conda list\npython  3.11.9  h955ad1f_0  main\nnumpy  1.26.4  py311_0  main\n"
+    told = read_dump(f"Python 3.12.1 (main, Dec  8 2023) [GCC 11] on linux\n```\n{rows}```\n", "paste").facts
+    assert told["python/version"] == "3.12.1"

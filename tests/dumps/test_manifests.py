@@ -3,6 +3,7 @@
 import pytest
 
 from driftwatch.dumps.read import read_dump
+from driftwatch.model import is_unknown
 
 POD = """spec:
   containers:
@@ -73,3 +74,24 @@ def test_an_argument_that_was_cut_is_left_out(args):
 def test_a_container_of_a_piece_without_its_name_goes_by_its_image():
     told = facts("spec:\n  containers:\n    - command:\n        - vllm\n        - serve\n        - m\n      image: vllm/vllm-openai:v0.10.0\n")
     assert (told["containers/vllm-openai/image"], told["servers/vllm/args/model"]) == ("vllm/vllm-openai:v0.10.0", "m")
+
+
+SCRIPT = """      containers:
+      - name: llm
+        image: registry.example.com/sglang:v0.5.2
+        command: ["/bin/bash", "-c"]
+        args:
+        - |
+          export INDEX=$(hostname)
+          python3 -m sglang.launch_server \\
+          --model /models/m \\
+          --node-rank $INDEX \\
+          --tp 16
+"""
+
+
+def test_a_script_that_a_shell_is_given_is_read_line_by_line():
+    told = facts(SCRIPT)
+    assert (told["servers/sglang/args/model_path"], told["servers/sglang/args/tp_size"]) == ("/models/m", 16)
+    assert told["containers/llm/image"] == "registry.example.com/sglang:v0.5.2"
+    assert is_unknown(told["servers/sglang/args/node_rank"])

@@ -1,3 +1,4 @@
+from driftwatch.dumps.read import read_dump
 from driftwatch.dumps.server_log import FORMAT
 from tests.dumps.reading import facts, parsed, stretches
 
@@ -84,3 +85,26 @@ def test_the_middle_of_a_log_is_known_by_the_words_that_only_its_server_writes()
     text = ("[2026-07-15 13:14:53] Load weight end. elapsed=19.09 s, type=X, avail mem=230.20 GB, mem usage=56.98 GB.\n"
             "[2026-07-15 13:14:54] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1669816, K size: 76.44 GB, V size: 76.44 GB\n")
     assert facts(FORMAT, text)["servers/sglang/log/free_after_load_gib"] == 230.2
+
+
+ENGINE = ("INFO 08-05 17:10:29 [core.py:73] Initializing a V1 LLM engine (v0.10.2.dev2+gf5635d62e) with config: model='/mnt/m', tokenizer_mode=auto, "
+          "dtype=torch.bfloat16, max_seq_len=131072, tensor_parallel_size=1, served_model_name=/mnt/m\n")
+GIVEN = "INFO 08-05 17:09:58 [utils.py:326] non-default args: {'model': '/mnt/m', 'port': 8080, 'served_model_name': ['m']}\n"
+
+
+def test_the_engine_s_line_adds_to_the_arguments_that_were_given_and_never_speaks_against_them():
+    found = facts(FORMAT, GIVEN + ENGINE)
+    assert found["packages/vllm/version"] == "0.10.2.dev2+gf5635d62e"
+    assert [found[f"servers/vllm/args/{name}"] for name in ("dtype", "port", "served_model_name")] == ["torch.bfloat16", 8080, ["m"]]
+    assert sorted(path for path in found if "/given/" in path) == [f"servers/vllm/given/{name}" for name in ("model", "port", "served_model_name")]
+
+
+def test_the_engine_s_line_of_a_run_before_adds_nothing_to_the_last():
+    assert "servers/vllm/args/dtype" not in facts(FORMAT, GIVEN + ENGINE + GIVEN)
+
+
+def test_what_a_unit_logged_is_a_server_s_log_behind_the_journal_s_own_prefix():
+    logged = (GIVEN, ENGINE, "INFO 08-05 17:10:30 a\n", "INFO 08-05 17:10:31 b\n")
+    lines = "".join(f"Aug 19 18:30:11 gpu-7 vllm[8707]: (APIServer pid=8707) {line}" for line in logged)
+    told = read_dump(f"root@gpu-7:~# journalctl -u vllm --no-pager | tail -n 4\n{lines}", "paste").facts
+    assert (told["servers/vllm/args/port"], told["packages/vllm/version"]) == (8080, "0.10.2.dev2+gf5635d62e")

@@ -181,3 +181,52 @@ def test_a_transformers_list_that_lost_its_bullets_is_read_by_its_own_rows():
     assert {path: value for path, value in facts.items() if not path.startswith("kernel")} == {
         "packages/transformers/version": "4.30.0", "packages/huggingface-hub/version": "0.14.1", "packages/safetensors/version": None,
         "packages/torch/version": "2.0.1+cu117", "torch/version": "2.0.1+cu117"}
+
+
+LMDEPLOY = """sys.platform: linux
+Python: 3.12.11 (main, Jun  5 2025, 12:58:53) [GCC 11.4.0]
+CUDA available: True
+MUSA available: False
+numpy_random_seed: 2147483648
+GPU 0: NVIDIA L4
+NVCC: Cuda compilation tools, release 12.8, V12.8.93
+PyTorch: 2.6.0+cu126
+PyTorch compiling details: PyTorch built with:
+  - C++ Version: 201703
+  - OpenMP 2019
+  - LAPACK is enabled
+  - CUDA Runtime 12.6
+  - CuDNN 90.5.1
+  - Magma 2.5.4
+  - Build settings: BLAS_INFO=mkl, CUDA_VERSION=12.6
+
+TorchVision: 0.21.0+cu126
+LMDeploy: 0.9.2+
+transformers: 4.54.1
+"""
+
+
+def test_lmdeploy_s_report_is_read_and_how_torch_was_built_is_no_library_of_the_host():
+    told = read_dump(LMDEPLOY, "paste").facts
+    assert (told["packages/torchvision/version"], told["packages/lmdeploy/version"]) == ("0.21.0+cu126", "0.9.2")
+    assert told["torch/cuda_available"] is True
+    assert not any(path.startswith("cudnn/") for path in told)
+    assert not any(path.startswith("cudnn/") for path in read_dump(LMDEPLOY[:LMDEPLOY.index("  - Magma")], "paste").facts)
+
+
+def test_two_reports_of_which_one_leaves_out_a_version_s_local_part_do_not_contradict_each_other():
+    one = "- `transformers` version: 4.38.2\n- PyTorch version (GPU?): 2.2.1+cu121 (True)\n- Jax version: 0.4.25\n"
+    told = read_dump(f"```\n{one}```\nand\n```\n- huggingface_hub version: 0.21.4\n- Torch: 2.2.1\n- numpy: 1.26.4\n```\n", "paste").facts
+    assert (told["torch/version"], told["packages/jax/version"], told["packages/numpy/version"]) == ("2.2.1+cu121", "0.4.25", "1.26.4")
+
+
+def test_vllm_s_plugin_for_ascend_has_its_own_row():
+    text = "PyTorch version: 2.10.0+cpu\nIs debug build: False\nvLLM Version: 0.20.1\nvLLM Ascend Version: 0.20.1rc1 (git sha: 0123abcd)\n\nENV Variables:\n"
+    told = read_dump(text, "paste").facts
+    assert [told[f"packages/{name}"] for name in ("vllm/version", "vllm-ascend/version", "vllm-ascend/commit")] == ["0.20.1", "0.20.1rc1", "0123abcd"]
+
+
+@pytest.mark.parametrize(("below", "is_one"), [("* 32.0.101.8826 (20260529)\n", True), ("* 32.0.101.8826 (2026)\n* 31.0.1.2 (2025)\n", False)])
+def test_the_driver_below_intel_s_own_key_is_the_driver(below, is_one):
+    told = read_dump(f"PyTorch version: 2.13.0+xpu\nIs debug build: False\nIntel GPU driver version:\n{below}HIP runtime version: N/A\n", "paste").facts
+    assert told["driver/version"] == "32.0.101.8826" if is_one else is_unknown(told["driver/version"])

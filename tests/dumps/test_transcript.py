@@ -176,6 +176,11 @@ def test_what_only_tells_the_time_stands_in_nobodys_way_and_is_no_fact():
     assert found == {"driver/module/version": "580.126.09", "driver/module/flavour": "open"}
 
 
+def test_a_listing_with_times_of_its_own_form_is_read():
+    found = told("ls -l --time-style=+%F_%H:%M /c/fused_adam", "total 8", "-rw-r--r-- 1 u u 0 2024-02-05_22:41 lock")
+    assert found["files/%2Fc%2Ffused_adam%2Flock/bytes"] == 0
+
+
 def test_a_command_at_the_start_of_a_fence_needs_no_prompt():
     text = "It broke.\n```bash\ndocker info|grep -i runtime\n Runtimes: io.containerd.runc.v2 runc\n Default Runtime: runc\n```\n"
     assert facts(FORMAT, text) == {"container_runtime/runtimes": ["io.containerd.runc.v2", "runc"], "container_runtime/default": "runc"}
@@ -425,3 +430,10 @@ def test_which_tells_where_programs_lie_and_which_are_not_there():
     found = {name: taken.facts.get(f"programs/{name}/path") for name in ("gcc", "python", "cmake")}
     assert found == {"gcc": "/usr/bin/gcc", "python": "/opt/venv/bin/python", "cmake": "/usr/bin/cmake"}
     assert [taken.get(f"programs/{name}/path") for name in ("nvcc", "ninja", "cc")] == [Known(None)] * 3
+
+
+def test_a_command_behind_powershell_s_prompt_is_read_up_to_the_next():
+    prompt = "(ml) PS C:\\work dir>"
+    text = f'{prompt} python --version\nPython 3.12.3\n{prompt} python -c "import torch; print(torch.__version__)"\n2.6.0\n'
+    told = read_dump(text, "paste").facts
+    assert (told["python/version"], told["torch/version"]) == ("3.12.3", "2.6.0")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from driftwatch.dumps.format import NoDump
 from driftwatch.dumps.read import read_dump
 from driftwatch.model import Unknown, is_unknown
 
@@ -133,3 +134,30 @@ def test_the_middle_of_a_containers_variables_is_read_as_a_containers():
         "containers/unnamed/env/CUDA_VERSION": "8.0.61", "containers/unnamed/env/LIBRARY_PATH": "/usr/local/cuda/lib64/stubs:",
         "containers/unnamed/env_left_out": ["KUBERNETES_PORT"],
     }
+
+
+FORM = """- GPU: 8x NVIDIA H100 80GB HBM3, driver 550.54.15, CUDA 13.0
+- OS: Ubuntu 24.04.3
+- torch==2.11.0+cu130 (cuda 13.0, nccl 2.28.9)
+- mbridge==0.15.1   (note: `megatron-bridge` NOT installed)
+- sglang==0.5.12, sglang-router==0.3.2, sgl-kernel present
+- megatron-core==0.18.0 fails, 0.17.0 works
+"""
+
+
+def test_bullets_of_pinned_versions_among_labels_are_packages_and_remarks_are_none():
+    told = read_dump(FORM, "paste").facts
+    assert {path.split("/")[1]: value for path, value in told.items() if path.startswith("packages/")} == {
+        "torch": "2.11.0+cu130", "mbridge": "0.15.1", "sglang": "0.5.12", "sglang-router": "0.3.2"}
+    assert (told["torch/version"], told["driver/version"]) == ("2.11.0+cu130", "550.54.15")
+
+
+def test_a_table_names_a_component_with_what_it_is_for():
+    rows = "| Component | Version |\n|---|---|\n| Python | 3.10 |\n| PyTorch | 2.3.1+cu121 |\n| vLLM backend | 0.5.3.post1 |\n| SGLang | 0.2.6 |\n"
+    assert read_dump(rows, "paste").facts["packages/vllm/version"] == "0.5.3.post1"
+
+
+def test_a_bullet_that_names_python_s_version_beside_another_is_read_and_alone_is_not():
+    assert read_dump("- OS: `registry.example/image:1.2`\n- Python version: 3.12.3\n", "paste").facts == {"python/version": "3.12.3"}
+    with pytest.raises(NoDump):
+        read_dump("You need\n\n- Python version: 3.12.3\n\nto run it.\n", "paste")

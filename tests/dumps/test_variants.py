@@ -121,3 +121,9 @@ def test_a_loggers_prefix_with_a_date_without_year_is_taken_off():
     rows = ("Python: 3.10.9 (main) [GCC 11]", "CUDA available: True", "GPU 0: NVIDIA X", "NVCC: Cuda compilation tools, release 11.8", "PyTorch: 2.0.0+cu118")
     text = "".join(f"07/10 16:07:40 - mmengine - INFO - {row}\n" for row in ("", "sys.platform: linux", *rows))
     assert read_dump(text, "x").facts["torch/version"] == "2.0.0+cu118"
+
+
+@pytest.mark.parametrize("escape", ["", "^["])
+def test_colours_that_lost_their_escape_character_are_taken_off(escape):
+    rows = "".join(f"{escape}[1;36m{name}{escape}[0m==1.0\n" for name in ("numpy", "torch", "vllm"))
+    assert read_dump(rows, "paste").facts["packages/vllm/version"] == "1.0"

@@ -97,3 +97,19 @@ def test_a_module_that_a_container_of_another_image_lacks_is_the_images_before_a
     found = told(good, bad, symptom("import-error", "ModuleNotFoundError: No module named 'flashinfer'"))
     assert [(one.subject.kind, one.subject.name) for one in found.suspects] == [("container", "llm"), ("env-var", "PYTHONPATH")]
     assert (found.suspects[0].good, found.suspects[0].bad) == ("tgi:2.2.0-rocm", "tgi:latest-rocm")
+
+
+def test_a_tag_that_stands_for_another_image_is_a_suspect_and_names_the_one_before():
+    top = "images/vllm%2Fvllm-openai:recipe"
+    good, bad = (host({f"{top}/digest": f"sha256:{digit * 64}", f"{top}/created_at": f"2026-0{digit}-01T00:00:00Z"}) for digit in "89")
+    one = told(good, bad, symptom("startup-crash")).suspects[0]
+    assert (one.subject.kind, one.subject.name) == ("container", "vllm/vllm-openai:recipe")
+    assert any(f"vllm/vllm-openai@sha256:{'8' * 64}" in command.run for command in one.commands)
+
+
+def test_what_a_server_sets_for_its_ranks_is_no_change_where_none_of_them_runs():
+    launch = {"servers/torchrun/env/PATH": "/usr/bin", "servers/torchrun/running": True}
+    good = host({**launch, "servers/torchrun/worker/env/LOCAL_RANK": ["0", "1"], "servers/torchrun/worker/env/NCCL_P2P_LEVEL": "LOC"})
+    assert told(good, host(launch), symptom("startup-crash")).suspects == ()
+    bad = host({**launch, "servers/torchrun/worker/env/LOCAL_RANK": ["0", "1"]})
+    assert suspect(told(good, bad, symptom("startup-crash")), "env-var", "NCCL_P2P_LEVEL") is not None

@@ -157,3 +157,24 @@ def test_the_interpreter_whose_version_the_error_quotes_stands_before_what_did_n
     text = "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.43.0 Python: 3.11.11"
     found = told(good, bad, Symptom("startup-crash", text)).suspects
     assert [(one.subject.kind, one.subject.name) for one in found] == [("python", "python")]
+
+
+@pytest.mark.parametrize(("moved", "text", "first"), [
+    ({"torch": ("2.9.0+cpu", "2.10.0+cpu"), "torchvision": ("0.24.0+cpu", "0.25.0+cpu"), "certifi": ("2025.11.12", "2026.1.4")},
+     'File "/v/site-packages/sgl_kernel/load_utils.py", line 188, in _load\nImportError: could not load any common_ops library', "torch"),
+    ({"sglang": ("0.5.12", "0.5.13"), "sgl-kernel": ("0.4.2", "0.4.3"), "flashinfer-python": ("0.6.11", "0.6.12")},
+     "httpx.InvalidURL: Invalid port: ':'", "sglang"),
+    ({"accelerate": ("1.8.0", "1.8.1"), "transformers": ("4.52.4", "4.53.0"), "ray": ("2.46.0", "2.47.1")},
+     "TypeError: XVLProcessor.__init__() got multiple values for argument 'image_processor'", "transformers"),
+])
+def test_what_the_error_is_of_leads_whoever_else_moved(moved, text, first):
+    stays = {"sgl-kernel-cpu": ("0.3.20",) * 2, "torchaudio": ("2.9.0+cpu",) * 2, "httpx": ("0.28.1",) * 2}
+    good, bad = (snapshot({path: value for name, both in {**stays, **moved}.items() for path, value in package(name, both[side]).items()}) for side in (0, 1))
+    assert told(good, bad, Symptom("startup-crash", text)).suspects[0].subject.name == first
+
+
+def test_a_program_that_is_not_found_is_looked_for_along_path():
+    good = {"env/PATH": "/venv/bin:/usr/bin", "env/CUDA_HOME": "/usr/local/cuda"}
+    bad = {"env/PATH": "/usr/bin", "env/CUDA_HOME": "/usr/local/cuda-12"}
+    text = "FileNotFoundError: [Errno 2] No such file or directory: 'ninja'"
+    assert told(snapshot(good), snapshot(bad), Symptom("runtime-crash", text)).suspects[0].subject.name == "PATH"

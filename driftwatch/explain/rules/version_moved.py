@@ -32,6 +32,7 @@ _LAYERS = {
     "torch": "the tensor library under everything", "saver": "it stands between the server and the allocator of GPU memory",
     "collectives": "it moves data between GPUs and hosts", "cuda": "a CUDA library of the serving interpreter", "server": "the server itself",
     "linker": "it links, marks or measures code of the GPU and holds no memory of it", "modeling": "it holds the code of models",
+    "beside_torch": "it goes with torch and reads images or sound", "trainer": "it runs the training", "cache": "it keeps what was computed for prompts",
     "executor": "it starts the server's processes and carries their messages",
     "model": "it loads or shapes the model", "numeric": "a numeric base library", "request": "every request passes through it",
     "web": "a web package: it touches neither GPU nor model", "client": "a client of other services: no request of the server passes through it",
