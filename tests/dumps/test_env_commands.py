@@ -69,6 +69,7 @@ def test_what_powershell_would_have_put_in_is_unknown():
 
 
 def test_the_variables_of_a_process_are_told_whole_for_the_names_that_a_grep_looks_for():
-    text = "$ cat /proc/1/environ | tr '\\0' '\\n' | grep -E \"NCCL|PY(TORCH|THON)\" | sort\nNCCL_DEBUG=WARN\nNCCL_NVLS_ENABLE=0\nNCCL_CUMEM_ENABLE=0\n$ uname -r\n6.8.0\n"
+    command = "cat /proc/1/environ | tr '\\0' '\\n' | grep -E \"NCCL|PY(TORCH|THON)\" | sort"
+    text = f"$ {command}\nNCCL_DEBUG=WARN\nNCCL_NVLS_ENABLE=0\nNCCL_CUMEM_ENABLE=0\n$ uname -r\n6.8.0\n"
     assert read_dump(text, "paste").get("env/PYTORCH_CUDA_ALLOC_CONF") == Known(None)
     assert isinstance(read_dump(text, "paste").get("env/OMP_NUM_THREADS"), Unknown)
