@@ -128,6 +128,11 @@ def test_one_model_in_several_roles_is_told_once_and_a_draft_beside_it():
     assert [(one.name, one.revision, one.roles) for one in found] == [("m", "v1", ["model", "tokenizer"]), ("org/draft", "main", ["draft"])]
 
 
+@pytest.mark.parametrize("arguments", [{"lora_modules": ["sql=/a/sql", '{"name": "x", "path": "/a/x"}']}, {"lora_paths": "/a/sql", "revision": "v1"}])
+def test_the_adapters_of_a_model_are_looked_at_too(arguments):
+    assert [(one.name, one.given, one.revision, one.roles) for one in served(arguments)] == [("sql", "/a/sql", "main", ["adapter"])]
+
+
 def test_the_mount_of_a_path_is_the_longest_that_holds_it():
     mounts = "a / ext4 rw 0 0\nb /data xfs rw 0 0\nc /data/models nfs4 rw 0 0\nd /data/mod tmpfs rw 0 0\n"
     assert parse_mount(mounts, "/data/models/m") == "nfs4 c"

@@ -22,6 +22,13 @@ def test_a_settings_file_of_the_model_that_is_another_is_a_suspect_by_its_place(
     assert (found.suspects[0].subject.kind, found.suspects[0].subject.name) == ("file", "/models/org/model/generation_config.json")
 
 
+def test_weights_of_so_few_bytes_are_none():
+    good, bad, other = ({**MODEL, "models/org%2Fmodel/weights/adapter_model.safetensors": size} for size in (1_066_336, 132, 2_000_000))
+    found = told(*sides(good, bad), Symptom("startup-crash")).suspects[0]
+    assert (found.subject.name, found.strength) == ("/models/org/model/adapter_model.safetensors", "strong")
+    assert told(*sides(good, other), Symptom("startup-crash")).suspects[0].confidence < found.confidence
+
+
 def test_another_revision_is_one_suspect_with_the_files_that_came_with_it():
     code = "models/org%2Fmodel/remote_code/modeling.py"
     good, bad = ({**MODEL, "models/org%2Fmodel/revision": revision, code: f"sha256:{revision} 9"} for revision in ("aaa", "bbb"))

@@ -4,7 +4,7 @@ NAME is the last part of the model's path, or the hub's ORG/NAME. What is served
 
 | path | what |
 |---|---|
-| models/NAME/served_as | what it is to the server: list of model, tokenizer, draft |
+| models/NAME/served_as | what it is to the server: list of model, tokenizer, draft, adapter (LoRA) |
 | models/NAME/{path, folder} | as the arguments name it; where it lies |
 | models/NAME/filesystem | type and source of the mount that it lies on, as in ``nfs4 nas:/export`` |
 | models/NAME/{revision, snapshots} | commit of the hub that is served, and all that are there |
@@ -30,6 +30,7 @@ from ..surroundings import NO_SERVER, Around, around, log_of, servers_of
 from ..typed import Any, Dict, Generator, Iterator, List, NamedTuple, Tuple
 
 ROLES = (("model_path", "model"), ("model", "model"), ("tokenizer_path", "tokenizer"), ("tokenizer", "tokenizer"), ("speculative_draft_model_path", "draft"))
+ADAPTERS = ("lora_paths", "lora_modules")
 MOST_MODELS = 4
 LOOK_S = 2.5
 MODULES_S = 1.0
@@ -65,8 +66,9 @@ def collect(host: Host) -> Iterator[Fact]:
 def served(arguments: Dict[str, Any]) -> List[Served]:
     """Return the models that a server's arguments name; one that has several roles once."""
     found: Dict[str, Served] = {}
-    for key, role in ROLES:
-        given = arguments.get(key)
+    named = [(arguments.get(key), role) for key, role in ROLES]
+    named += [(path, "adapter") for key in ADAPTERS for path in adapters(arguments.get(key))]
+    for given, role in named:
         if isinstance(given, str) and given.strip("/"):
             name = given.rstrip("/").rpartition("/")[2] if given.startswith(("/", ".")) else given
             model = found.setdefault(given, Served(name, given.rstrip("/"), _revision(arguments, role), []))
@@ -74,7 +76,15 @@ def served(arguments: Dict[str, Any]) -> List[Served]:
     return list(found.values())
 
 
+def adapters(given: Any) -> List[str]:
+    """Return the paths of LoRA adapters that an argument names, each as ``NAME=PATH`` or alone; those that are told as JSON are left out."""
+    words = given if isinstance(given, list) else [given]
+    return [word.partition("=")[2] or word for word in words if isinstance(word, str) and word[:1] != "{"]
+
+
 def _revision(arguments: Dict[str, Any], role: str) -> str:
+    if role == "adapter":
+        return "main"
     given = arguments.get("speculative_draft_model_revision" if role == "draft" else "revision")
     return given if isinstance(given, str) and given else "main"
 

@@ -14,6 +14,7 @@ from driftwatch.explain.terms import mark, term
 from driftwatch.explain.words import command, listed, moved, show
 from driftwatch.model import plain
 
+_LEAST_BYTES = 1024  # a pointer of git-lfs has about 130
 _FILES = ("settings", "remote_code", "copied_code", "weights")
 _UNFINISHED = ("weights_missing", "unfinished_downloads")
 
@@ -58,9 +59,11 @@ def _file(case: Case, name: str, change: Change) -> Evidence:
     good, bad = both(case, change.path)
     file = plain(change.path.split("/", 3)[3])
     path = f"{_folder(case, name)}/{file}"
-    terms = (term("model file moved", f"{file} of the model is another: {moved(show(good), show(bad))}", (change.path,)), *_named(case, [file], (change.path,)))
+    terms = [term("model file moved", f"{file} of the model is another: {moved(show(good), show(bad))}", (change.path,)), *_named(case, [file], (change.path,))]
+    if "/weights/" in change.path and isinstance(good, int) and isinstance(bad, int) and bad < _LEAST_BYTES < good:
+        terms.append(term("file cut off", "so few bytes are no weights: a pointer of git-lfs, or a download that did not come", (change.path,)))
     wording = Wording("model", path, mark(good, bad), good, bad, f"{path} of the served model is another than on the good side.", commands=_look(path))
-    return Evidence(Subject("file", path), terms, wording)
+    return Evidence(Subject("file", path), tuple(terms), wording)
 
 
 def _named(case: Case, files: list[str], facts: tuple[str, ...]) -> list[Term]:
