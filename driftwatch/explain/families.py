@@ -12,7 +12,7 @@ GPU_STACK = frozenset({"kernel", "binding", "torch", "collectives", "cuda", "lin
 _WORDS = (  # the words of a layer in an error text that names no package
     (("request",), re.compile(
         r"\w*[Rr]outer\b|\bASGI\b|[Mm]iddleware|HTTP [45]\d\d|Internal Server Error|\bStreamingResponse\b|[Ee]ndpoint|RequestValidation")),
-    (("modeling",), re.compile(r"\w+Processor\b|image_processor|\w+For(?:CausalLM|ConditionalGeneration)\b|AutoConfig|AutoModel|AutoProcessor")),
+    (("modeling",), re.compile(r"\w+Processor\b|image_processor|\w+For(?:CausalLM|ConditionalGeneration)\b")),
     (("model", "modeling"), re.compile(
         r"\w*[Tt]okenizer|Auto(?:Config|Model|Processor)|chat.template|rope_(?:scaling|parameters)|\w+Config\b.*attribute|json.schema")),
     (("kernel",), re.compile(r"\bptxas\b|\bnvcc\b|\bcubin\b|\bPTX\b|\bsm_?\d{2,3}a?\b|no kernel image|\bnvvm\b|MLIR|JIT|[Cc]ompil\w+ kernel")),
